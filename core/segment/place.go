@@ -1,0 +1,225 @@
+package segment
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Strategy is how segments are chosen for replicas.
+type Strategy uint8
+
+// The strategies. StrategyRandom is zero.
+const (
+	StrategyRandom         Strategy = iota // any, beginning at a random one
+	StrategyFreeRatioFirst                 // the emptiest of a few chosen at random
+	StrategyLocalFirst                     // the writer's host first when one replica is asked for
+)
+
+var strategyNames = [...]string{"random", "free_ratio_first", "local_first"}
+
+// String returns the name of the strategy, as the command line spells it.
+func (s Strategy) String() string {
+	if int(s) < len(strategyNames) {
+		return strategyNames[s]
+	}
+	return "unknown"
+}
+
+// ParseStrategy returns the strategy called name; ok is false when there is none.
+func ParseStrategy(name string) (s Strategy, ok bool) {
+	i := slices.Index(strategyNames[:], name)
+	return Strategy(max(i, 0)), i >= 0
+}
+
+// Rand is a source of randomness. Uint64N returns a number below n, which is not zero. It is
+// called for every placement from many goroutines at once: it must be cheap and safe for
+// concurrent use. It need not be good, only even.
+type Rand interface{ Uint64N(n uint64) uint64 }
+
+// Request says what to place where.
+type Request struct {
+	Size     uint64 // bytes of each replica
+	Replicas uint64 // how many, on segments of different names; fewer is fine, none is not
+	Strategy Strategy
+
+	// Preferred are names of segments to try first, in this order. PreferredSegment, when
+	// set, is the one to try first instead of them. Names that take no allocations are
+	// skipped.
+	Preferred        []string
+	PreferredSegment string
+	// Exclude are names that must not be used.
+	Exclude []string
+
+	// SameNode asks for the order of StrategyLocalFirst in addition to the strategy.
+	SameNode bool
+	// HostID is the writer's host; without it there is no local order. KeyHash spreads
+	// objects over the segments of one host.
+	HostID  string
+	KeyHash uint64
+
+	Rand Rand
+}
+
+const (
+	// walkLimit bounds how many names are tried when looking for any that has room.
+	walkLimit = 100
+	// windowPerReplica is how many names are compared by free ratio for each replica.
+	windowPerReplica = 6
+)
+
+// Place allocates the replicas of one object and appends them to out, at least one and at most
+// as many as asked for. It fails with ErrInvalid when no bytes or no replicas are asked for
+// and with ErrNoSpace when none could be placed; out is returned as it was then. Place keeps
+// neither the request nor anything it points to.
+func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
+	if req.Size == 0 || req.Replicas == 0 {
+		return out, ErrInvalid
+	}
+	l := p.layout.Load()
+	first := len(out)
+	pl := placement{
+		req:   req,
+		out:   out,
+		first: first,
+		want:  first + int(min(req.Replicas, uint64(len(l.groups)))),
+	}
+	pl.place(l)
+	if len(pl.out) == first {
+		return out, ErrNoSpace
+	}
+	return pl.out, nil
+}
+
+// AllocateOn allocates size bytes on the segment called name, on any of several with this
+// name. It fails with ErrInvalid for zero bytes, with ErrNotFound when the name takes no
+// allocations (unknown, draining, being unmounted), and with ErrNoSpace when it is full or its
+// client is silent.
+func (p *Pool) AllocateOn(name string, size uint64, rnd Rand) (Allocation, error) {
+	if size == 0 {
+		return Allocation{}, ErrInvalid
+	}
+	g := p.layout.Load().byName[name]
+	if g == nil {
+		if _, _, err := p.QuerySegment(name); err != nil {
+			return Allocation{}, err
+		}
+		return Allocation{}, ErrNoSpace
+	}
+	a, ok := g.allocate(size, rnd)
+	if !ok {
+		return Allocation{}, ErrNoSpace
+	}
+	return a, nil
+}
+
+// placement is one Place under way.
+type placement struct {
+	req   *Request
+	out   []Allocation
+	first int // where this object's replicas begin in out
+	want  int // length of out when done
+}
+
+func (pl *placement) place(l *layout) {
+	switch len(l.groups) {
+	case 0:
+		return
+	case 1:
+		pl.try(l.groups[0])
+		return
+	}
+	if pl.preferred(l) || pl.local(l) {
+		return
+	}
+	if pl.req.Strategy == StrategyFreeRatioFirst && pl.emptiest(l) {
+		return
+	}
+	pl.walk(l)
+}
+
+// preferred tries the names asked for and reports whether all replicas are placed.
+func (pl *placement) preferred(l *layout) bool {
+	if name := pl.req.PreferredSegment; name != "" {
+		return pl.try(l.byName[name])
+	}
+	for _, name := range pl.req.Preferred {
+		if pl.try(l.byName[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// local tries all names in the order of hosts, the writer's or the next one first, and inside
+// a host in an order that depends on the key.
+func (pl *placement) local(l *layout) bool {
+	req := pl.req
+	if req.Strategy != StrategyLocalFirst && !req.SameNode || req.Replicas != 1 || req.HostID == "" {
+		return false
+	}
+	start, _ := slices.BinarySearchFunc(l.hosts, req.HostID, func(h host, id string) int {
+		return cmp.Compare(h.id, id)
+	})
+	for i := range l.hosts {
+		groups := l.hosts[(start+i)%len(l.hosts)].groups
+		n := uint64(len(groups))
+		for j := range n {
+			if pl.try(groups[(req.KeyHash%n+j)%n]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// emptiest tries a window of names from a random one on, the emptiest first.
+func (pl *placement) emptiest(l *layout) bool {
+	type candidate struct {
+		group *group
+		ratio float64
+	}
+	var few [4 * windowPerReplica]candidate // on the stack for up to four replicas
+	window := few[:0]
+	n := uint64(len(l.groups))
+	size := min(uint64(pl.want-len(pl.out))*windowPerReplica, n)
+	start := pl.req.Rand.Uint64N(n)
+	for i := range size {
+		g := l.groups[(start+i)%n]
+		window = append(window, candidate{g, g.freeRatio()})
+	}
+	slices.SortStableFunc(window, func(a, b candidate) int { return cmp.Compare(b.ratio, a.ratio) })
+	for _, c := range window {
+		if pl.try(c.group) {
+			return true
+		}
+	}
+	return false
+}
+
+// walk tries names from a random one on.
+func (pl *placement) walk(l *layout) {
+	n := uint64(len(l.groups))
+	start := pl.req.Rand.Uint64N(n)
+	for i := range min(walkLimit, n) {
+		if pl.try(l.groups[(start+i)%n]) {
+			return
+		}
+	}
+}
+
+// try places a replica on a name unless it may not be used or already has one, and reports
+// whether all replicas are placed.
+func (pl *placement) try(g *group) bool {
+	if g == nil || slices.Contains(pl.req.Exclude, g.name) {
+		return false
+	}
+	for i := pl.first; i < len(pl.out); i++ {
+		if pl.out[i].Seg.Info.Name == g.name {
+			return false
+		}
+	}
+	if a, ok := g.allocate(pl.req.Size, pl.req.Rand); ok {
+		pl.out = append(pl.out, a)
+	}
+	return len(pl.out) == pl.want
+}

@@ -1,0 +1,259 @@
+package segment
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Pool is the registry of mounted segments. All methods are safe for concurrent use.
+type Pool struct {
+	layout atomic.Pointer[layout]
+
+	mu   sync.RWMutex
+	byID map[UUID]*Mounted
+	all  []*Mounted // in mount order
+}
+
+// View is one segment as the admin interface shows it.
+type View struct {
+	Info      Info
+	Client    UUID
+	Status    Status
+	Suspended bool   // the client is silent
+	Used      uint64 // bytes handed out, as requested
+	Capacity  uint64 // bytes
+}
+
+// NewPool returns a pool without segments.
+func NewPool() *Pool {
+	p := &Pool{byID: make(map[UUID]*Mounted)}
+	p.layout.Store(newLayout(nil))
+	return p
+}
+
+// Mount adds a segment and reports whether it is new: one mounted already with the same id and
+// in status OK is returned as it is, whatever else differs. Several segments may have the same
+// name. It fails with ErrInvalid when address or size is zero and with ErrUnavailable when the
+// id is mounted in another status. A new segment is not suspended, whatever its client's other
+// segments are.
+func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error) {
+	if !info.usable() {
+		return nil, false, ErrInvalid
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m = p.byID[info.ID]; m != nil {
+		if m.Status() != StatusOK {
+			return nil, false, ErrUnavailable
+		}
+		return m, false, nil
+	}
+	m = p.add(info, client)
+	p.publish()
+	return m, true, nil
+}
+
+// Remount mounts what a client says it has, all or nothing, and returns how many segments are
+// new. Segments without address or size are passed over. It fails with ErrInvalid when one is
+// mounted already but differs in any field or belongs to another client, and with
+// ErrUnavailable when one is mounted in a status other than OK.
+func (p *Pool) Remount(infos []Info, client UUID) (fresh int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range infos {
+		if m := p.byID[infos[i].ID]; m != nil && (m.Client != client || !m.Info.equal(&infos[i])) {
+			return 0, ErrInvalid
+		}
+	}
+	for i := range infos {
+		if m := p.byID[infos[i].ID]; m != nil && infos[i].usable() && m.Status() != StatusOK {
+			return 0, ErrUnavailable
+		}
+	}
+	for i := range infos {
+		if infos[i].usable() && p.byID[infos[i].ID] == nil {
+			p.add(infos[i], client)
+			fresh++
+		}
+	}
+	if fresh > 0 {
+		p.publish()
+	}
+	return fresh, nil
+}
+
+// BeginUnmount ends the life of a segment: when it returns, replicas there are gone and
+// nothing is allocated there any more, but its capacity still counts until FinishUnmount. An
+// unknown id is not an error; nil is returned. It fails with ErrUnavailable when the unmount
+// has begun already.
+func (p *Pool) BeginUnmount(id UUID) (*Mounted, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.byID[id]
+	if m == nil {
+		return nil, nil
+	}
+	if m.Status() == StatusUnmounting {
+		return nil, ErrUnavailable
+	}
+	m.kill()
+	p.publish()
+	return m, nil
+}
+
+// BeginUnmountClient begins the unmount of all segments of a client but those whose unmount
+// has begun already, and returns them.
+func (p *Pool) BeginUnmountClient(client UUID) []*Mounted {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var begun []*Mounted
+	for _, m := range p.all {
+		if m.Client == client && m.Status() != StatusUnmounting {
+			m.kill()
+			begun = append(begun, m)
+		}
+	}
+	if begun != nil {
+		p.publish()
+	}
+	return begun
+}
+
+// FinishUnmount takes segments whose unmount has begun out of the registry; their capacity no
+// longer counts and their ids may be mounted again. Others are left alone.
+func (p *Pool) FinishUnmount(segments ...*Mounted) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gone := false
+	for _, m := range segments {
+		if m != nil && m.Status() == StatusUnmounting && p.byID[m.Info.ID] == m {
+			delete(p.byID, m.Info.ID)
+			gone = true
+		}
+	}
+	if gone {
+		p.all = slices.DeleteFunc(p.all, func(m *Mounted) bool { return p.byID[m.Info.ID] != m })
+		p.publish()
+	}
+}
+
+// BeginGracefulUnmount stops allocation on a segment that its client wants back later;
+// replicas there stay readable. Repeating it is fine. It fails with ErrNotFound when the
+// client has no segments, with ErrInvalid when the segment is not the client's, and with
+// ErrUnavailable in a status other than OK, DRAINING and GRACEFULLY_UNMOUNTING.
+func (p *Pool) BeginGracefulUnmount(id, client UUID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.byID[id]
+	if m == nil || m.Client != client {
+		if !slices.ContainsFunc(p.all, func(m *Mounted) bool { return m.Client == client }) {
+			return ErrNotFound
+		}
+		return ErrInvalid
+	}
+	switch m.Status() {
+	case StatusGracefullyUnmounting:
+		return nil
+	case StatusOK, StatusDraining:
+		m.setStatus(StatusGracefullyUnmounting)
+		p.publish()
+		return nil
+	default:
+		return ErrUnavailable
+	}
+}
+
+// SetStatus moves a segment between OK, DRAINING and DRAINED. It fails with ErrInvalid for
+// another target, with ErrNotFound for an unknown id, and with ErrUnavailable when the segment
+// is being unmounted.
+func (p *Pool) SetStatus(id UUID, status Status) error {
+	if !status.drainable() {
+		return ErrInvalid
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.byID[id]
+	if m == nil {
+		return ErrNotFound
+	}
+	if !m.Status().drainable() {
+		return ErrUnavailable
+	}
+	m.setStatus(status)
+	p.publish()
+	return nil
+}
+
+// Suspend makes the replicas on a client's segments unreadable and stops allocation there,
+// until Resume. It returns how many segments changed.
+func (p *Pool) Suspend(client UUID) int { return p.suspend(client, true) }
+
+// Resume undoes Suspend. It returns how many segments changed.
+func (p *Pool) Resume(client UUID) int { return p.suspend(client, false) }
+
+func (p *Pool) suspend(client UUID, on bool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := 0
+	for _, m := range p.all {
+		if m.Client == client && m.Suspended() != on {
+			m.suspend(on)
+			changed++
+		}
+	}
+	if changed > 0 {
+		p.publish()
+	}
+	return changed
+}
+
+// add puts a new segment into the registry; mu is held.
+func (p *Pool) add(info Info, client UUID) *Mounted {
+	m := newMounted(info.clone(), client)
+	p.byID[info.ID] = m
+	p.all = append(p.all, m)
+	return m
+}
+
+// publish makes the registry as it is now visible to placement; mu is held.
+func (p *Pool) publish() { p.layout.Store(newLayout(p.all)) }
+
+// usable reports whether the segment has memory to lend.
+func (i *Info) usable() bool { return i.Base != 0 && i.Size != 0 }
+
+// equal reports whether all fields are the same.
+func (i *Info) equal(o *Info) bool {
+	if i.ID != o.ID || i.Name != o.Name || i.Base != o.Base || i.Size != o.Size ||
+		i.Endpoint != o.Endpoint || i.Protocol != o.Protocol || i.HostID != o.HostID {
+		return false
+	}
+	if i.Locality == nil || o.Locality == nil {
+		return i.Locality == o.Locality
+	}
+	return i.Locality.NUMANode == o.Locality.NUMANode &&
+		slices.Equal(i.Locality.HCANames, o.Locality.HCANames)
+}
+
+// clone returns a copy that shares no memory with the original, whose strings may lie in a
+// buffer that is about to be used again.
+func (i Info) clone() Info {
+	i.Name = strings.Clone(i.Name)
+	i.Endpoint = strings.Clone(i.Endpoint)
+	i.Protocol = strings.Clone(i.Protocol)
+	i.HostID = strings.Clone(i.HostID)
+	if i.Locality != nil {
+		l := Locality{NUMANode: i.Locality.NUMANode, HCANames: slices.Clone(i.Locality.HCANames)}
+		for j := range l.HCANames {
+			l.HCANames[j] = strings.Clone(l.HCANames[j])
+		}
+		i.Locality = &l
+	}
+	return i
+}
+
+// drainable reports whether SetStatus may lead to or from the status.
+func (s Status) drainable() bool {
+	return s == StatusOK || s == StatusDraining || s == StatusDrained
+}
