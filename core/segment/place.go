@@ -2,7 +2,9 @@ package segment
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Strategy is how segments are chosen for replicas.
@@ -25,10 +27,13 @@ func (s Strategy) String() string {
 	return "unknown"
 }
 
-// ParseStrategy returns the strategy called name; ok is false when there is none.
-func ParseStrategy(name string) (s Strategy, ok bool) {
+// ParseStrategy returns the strategy called name. It fails when there is none.
+func ParseStrategy(name string) (Strategy, error) {
 	i := slices.Index(strategyNames[:], name)
-	return Strategy(max(i, 0)), i >= 0
+	if i < 0 {
+		return 0, fmt.Errorf("unknown allocation strategy %q, must be one of %s", name, strings.Join(strategyNames[:], ", "))
+	}
+	return Strategy(i), nil
 }
 
 // Rand is a source of randomness. Uint64N returns a number below n, which is not zero. It is
@@ -40,7 +45,6 @@ type Rand interface{ Uint64N(n uint64) uint64 }
 type Request struct {
 	Size     uint64 // bytes of each replica
 	Replicas uint64 // how many, on segments of different names; fewer is fine, none is not
-	Strategy Strategy
 
 	// Preferred are names of segments to try first, in this order. PreferredSegment, when
 	// set, is the one to try first instead of them. Names that take no allocations are
@@ -50,14 +54,12 @@ type Request struct {
 	// Exclude are names that must not be used.
 	Exclude []string
 
-	// SameNode asks for the order of StrategyLocalFirst in addition to the strategy.
+	// SameNode asks for the order of StrategyLocalFirst before the pool's strategy.
 	SameNode bool
 	// HostID is the writer's host; without it there is no local order. KeyHash spreads
 	// objects over the segments of one host.
 	HostID  string
 	KeyHash uint64
-
-	Rand Rand
 }
 
 const (
@@ -78,6 +80,7 @@ func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 	l := p.layout.Load()
 	first := len(out)
 	pl := placement{
+		pool:  p,
 		req:   req,
 		out:   out,
 		first: first,
@@ -94,7 +97,7 @@ func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 // name. It fails with ErrInvalid for zero bytes, with ErrNotFound when the name takes no
 // allocations (unknown, draining, being unmounted), and with ErrNoSpace when it is full or its
 // client is silent.
-func (p *Pool) AllocateOn(name string, size uint64, rnd Rand) (Allocation, error) {
+func (p *Pool) AllocateOn(name string, size uint64) (Allocation, error) {
 	if size == 0 {
 		return Allocation{}, ErrInvalid
 	}
@@ -105,7 +108,7 @@ func (p *Pool) AllocateOn(name string, size uint64, rnd Rand) (Allocation, error
 		}
 		return Allocation{}, ErrNoSpace
 	}
-	a, ok := g.allocate(size, rnd)
+	a, ok := g.allocate(size, p.rnd)
 	if !ok {
 		return Allocation{}, ErrNoSpace
 	}
@@ -114,6 +117,7 @@ func (p *Pool) AllocateOn(name string, size uint64, rnd Rand) (Allocation, error
 
 // placement is one Place under way.
 type placement struct {
+	pool  *Pool
 	req   *Request
 	out   []Allocation
 	first int // where this object's replicas begin in out
@@ -131,7 +135,7 @@ func (pl *placement) place(l *layout) {
 	if pl.preferred(l) || pl.local(l) {
 		return
 	}
-	if pl.req.Strategy == StrategyFreeRatioFirst && pl.emptiest(l) {
+	if pl.pool.strategy == StrategyFreeRatioFirst && pl.emptiest(l) {
 		return
 	}
 	pl.walk(l)
@@ -154,7 +158,7 @@ func (pl *placement) preferred(l *layout) bool {
 // a host in an order that depends on the key.
 func (pl *placement) local(l *layout) bool {
 	req := pl.req
-	if req.Strategy != StrategyLocalFirst && !req.SameNode || req.Replicas != 1 || req.HostID == "" {
+	if pl.pool.strategy != StrategyLocalFirst && !req.SameNode || req.Replicas != 1 || req.HostID == "" {
 		return false
 	}
 	start, _ := slices.BinarySearchFunc(l.hosts, req.HostID, func(h host, id string) int {
@@ -182,7 +186,7 @@ func (pl *placement) emptiest(l *layout) bool {
 	window := few[:0]
 	n := uint64(len(l.groups))
 	size := min(uint64(pl.want-len(pl.out))*windowPerReplica, n)
-	start := pl.req.Rand.Uint64N(n)
+	start := pl.pool.rnd.Uint64N(n)
 	for i := range size {
 		g := l.groups[(start+i)%n]
 		window = append(window, candidate{g, g.freeRatio()})
@@ -199,7 +203,7 @@ func (pl *placement) emptiest(l *layout) bool {
 // walk tries names from a random one on.
 func (pl *placement) walk(l *layout) {
 	n := uint64(len(l.groups))
-	start := pl.req.Rand.Uint64N(n)
+	start := pl.pool.rnd.Uint64N(n)
 	for i := range min(walkLimit, n) {
 		if pl.try(l.groups[(start+i)%n]) {
 			return
@@ -218,7 +222,7 @@ func (pl *placement) try(g *group) bool {
 			return false
 		}
 	}
-	if a, ok := g.allocate(pl.req.Size, pl.req.Rand); ok {
+	if a, ok := g.allocate(pl.req.Size, pl.pool.rnd); ok {
 		pl.out = append(pl.out, a)
 	}
 	return len(pl.out) == pl.want

@@ -9,7 +9,9 @@ import (
 
 // Pool is the registry of mounted segments. All methods are safe for concurrent use.
 type Pool struct {
-	layout atomic.Pointer[layout]
+	strategy Strategy
+	rnd      Rand
+	layout   atomic.Pointer[layout]
 
 	mu   sync.RWMutex
 	byID map[UUID]*Mounted
@@ -26,9 +28,9 @@ type View struct {
 	Capacity  uint64 // bytes
 }
 
-// NewPool returns a pool without segments.
-func NewPool() *Pool {
-	p := &Pool{byID: make(map[UUID]*Mounted)}
+// NewPool returns a pool without segments that places replicas by strategy and draws from rnd.
+func NewPool(strategy Strategy, rnd Rand) *Pool {
+	p := &Pool{strategy: strategy, rnd: rnd, byID: make(map[UUID]*Mounted)}
 	p.layout.Store(newLayout(nil))
 	return p
 }

@@ -34,16 +34,28 @@ type Account struct {
 
 	rejected     atomic.Uint64
 	evictedBytes atomic.Uint64
+	attachment   atomic.Value
 
 	name     string
 	hash     uint64
 	removing bool // guarded by Book.mu: closed for a removal, recomputation must not reopen
 
-	_ [48]byte // keeps the hot words of two accounts on different cache lines
+	_ [32]byte // keeps the hot words of two accounts on different cache lines
 }
 
 // Name returns the normalized name of the tenant.
 func (a *Account) Name() string { return a.name }
+
+// Attach stores what the owner of the book keeps for the tenant beside its account, so that one
+// lookup finds both. The first value stays for ever; it is returned, whoever stored it. All
+// values must be of one type.
+func (a *Account) Attach(v any) any {
+	a.attachment.CompareAndSwap(nil, v)
+	return a.attachment.Load()
+}
+
+// Attachment returns what Attach stored, nil if nothing.
+func (a *Account) Attachment() any { return a.attachment.Load() }
 
 // TryCharge adds n bytes to the charge if the account is open and n is zero or the sum stays
 // within the effective quota. When the quota is exceeded, deficit is the number of bytes that
