@@ -40,11 +40,14 @@ func apportion(capacity uint64, requested []uint64) []uint64 {
 		return effective
 	}
 	slices.SortFunc(shares, func(a, b share) int {
-		return cmp.Or(
-			cmp.Compare(b.remHi, a.remHi),
-			cmp.Compare(b.remLo, a.remLo),
-			cmp.Compare(a.index, b.index),
-		)
+		switch {
+		case a.remHi != b.remHi:
+			return cmp.Compare(b.remHi, a.remHi)
+		case a.remLo != b.remLo:
+			return cmp.Compare(b.remLo, a.remLo)
+		default:
+			return a.index - b.index
+		}
 	})
 	// The remainders add up to left times the sum and each is below the sum, so there are
 	// more than left tenants to choose from.
@@ -80,4 +83,10 @@ func div128(nHi, nLo, dHi, dLo uint64) (quotient, remHi, remLo uint64) {
 		remHi, _ = bits.Sub64(remHi, dHi, borrow)
 	}
 	return quotient, remHi, remLo
+}
+
+// add128 adds n to the 128-bit number hi:lo.
+func add128(hi, lo, n uint64) (uint64, uint64) {
+	lo, carry := bits.Add64(lo, n, 0)
+	return hi + carry, lo
 }

@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -105,7 +104,7 @@ func (b *Book) ApplyPolicies(set []Policy) error {
 			return err
 		}
 	}
-	byName := func(p, q Policy) int { return cmp.Compare(p.Name, q.Name) }
+	byName := func(p, q Policy) int { return strings.Compare(p.Name, q.Name) }
 	if !slices.IsSortedFunc(sorted, byName) {
 		slices.SortFunc(sorted, byName)
 	}
@@ -320,7 +319,7 @@ func (b *Book) Snapshots() []Snapshot {
 		}
 	}
 	b.mu.Unlock()
-	byName := func(s, t Snapshot) int { return cmp.Compare(s.TenantID, t.TenantID) }
+	byName := func(s, t Snapshot) int { return strings.Compare(s.TenantID, t.TenantID) }
 	if !slices.IsSortedFunc(list, byName) {
 		slices.SortFunc(list, byName)
 	}
@@ -342,7 +341,7 @@ func (b *Book) Totals() Totals {
 // position returns where name is, or belongs, among the tenants with a policy.
 func (b *Book) position(name string) int {
 	at, _ := slices.BinarySearchFunc(b.explicit, name, func(a *Account, name string) int {
-		return cmp.Compare(a.name, name)
+		return strings.Compare(a.name, name)
 	})
 	return at
 }

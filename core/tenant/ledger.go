@@ -1,9 +1,6 @@
 package tenant
 
-import (
-	"errors"
-	"math/bits"
-)
+import "errors"
 
 // The ways a ledger operation fails. Nothing has changed when one is returned; each means
 // that the accounting is wrong, except where the caller asks only to learn the state.
@@ -172,10 +169,4 @@ func (a *Account) forgetReplaced(n uint64) {
 	if n != 0 {
 		a.replaced.Add(^(n - 1))
 	}
-}
-
-// add128 adds n to the 128-bit number hi:lo.
-func add128(hi, lo, n uint64) (uint64, uint64) {
-	lo, carry := bits.Add64(lo, n, 0)
-	return hi + carry, lo
 }
