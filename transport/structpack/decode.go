@@ -247,7 +247,13 @@ func (d *decoder) expected(x *expectedPlan, p unsafe.Pointer) bool {
 		return d.run(x.value.ops, value)
 	}
 	reset(x.value.ops, value)
-	return d.run(x.code.ops, code)
+	if !d.run(x.code.ops, code) {
+		return false
+	}
+	if isZero(code, x.codeSize) {
+		x.setZeroError(code)
+	}
+	return true
 }
 
 func (d *decoder) variant(v *variantPlan, p unsafe.Pointer) bool {
@@ -326,6 +332,29 @@ func (d *decoder) pass(version, end int, steps []visit, base unsafe.Pointer) boo
 		}
 	}
 	return true
+}
+
+// An error whose code is zero can be written on the wire, though no peer means anything by
+// it. Since zero stands for a value in Go, such an error is held as one of these numbers,
+// which are no codes of the protocol, and written as zero again: it stays an error.
+const (
+	zeroError1 = math.MaxUint8
+	zeroError4 = math.MinInt32 + 1
+)
+
+func (x *expectedPlan) setZeroError(p unsafe.Pointer) {
+	if x.codeSize == 1 {
+		*(*uint8)(p) = zeroError1
+	} else {
+		*(*int32)(p) = zeroError4
+	}
+}
+
+func (x *expectedPlan) isZeroError(p unsafe.Pointer) bool {
+	if x.codeSize == 1 {
+		return *(*uint8)(p) == zeroError1
+	}
+	return *(*int32)(p) == zeroError4
 }
 
 // isZero reports whether a result code is zero.

@@ -17,7 +17,8 @@
 //     struct{} is void;
 //   - *T is optional<T>;
 //   - a struct whose first field is _ struct{} with the tag pack:"expected", followed by Code
-//     and Value, is expected<Value, Code>, and holds a value exactly when Code is zero;
+//     and Value, is expected<Value, Code>, and holds a value exactly when Code is zero (an
+//     error of number zero, which nobody means, is read as a number that is no code);
 //   - with pack:"variant", followed by Index uint8 and the alternatives (T or *T), it is a
 //     variant;
 //   - with pack:"map", followed by Entries, a slice of struct{Key K; Value V}, it is a map

@@ -121,7 +121,11 @@ func (e *encoder) run(ops []op, base unsafe.Pointer) bool {
 				}
 			} else {
 				e.buf = append(e.buf, 0)
-				e.run(x.code.ops, code)
+				if x.isZeroError(code) {
+					e.buf = append(e.buf, make([]byte, x.codeSize)...)
+				} else {
+					e.run(x.code.ops, code)
+				}
 			}
 		case opVariant:
 			index, a, at := o.alt.active(p)

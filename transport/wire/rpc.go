@@ -96,8 +96,9 @@ func earlier[Old, Req any](since Release, up func(*Old, *Req), down func(*Req, *
 	}
 }
 
-// rows is the whole table, filled while the variables of the package are set up.
-var rows = map[string]*Row{}
+// calls is the whole table by name, filled while the variables of the package are set up.
+// The values are RPCs.
+var calls = map[string]interface{ Row() *Row }{}
 
 // define makes a row. since is the release whose arguments Req are; the forms of earlier
 // releases follow, the newest first.
@@ -122,18 +123,18 @@ func define[Req, Resp any](name string, since Release, older ...earlierForm[Req]
 		r.row.Since = o.since
 		r.row.Requests = append(r.row.Requests, o.form)
 	}
-	if rows[name] != nil {
+	if calls[name] != nil {
 		panic("wire: " + name + " is defined twice")
 	}
-	rows[name] = r.row
+	calls[name] = r
 	return r
 }
 
 // Rows returns the rows of all calls, sorted by name.
 func Rows() []*Row {
-	all := make([]*Row, 0, len(rows))
-	for _, r := range rows {
-		all = append(all, r)
+	all := make([]*Row, 0, len(calls))
+	for _, c := range calls {
+		all = append(all, c.Row())
 	}
 	slices.SortFunc(all, func(a, b *Row) int {
 		if a.Name < b.Name {

@@ -79,11 +79,12 @@ func TestTableMatchesReleases(t *testing.T) {
 				t.Errorf("%d rows exist in release %v, want %d", served, tt.release, tt.rpcs)
 			}
 			for _, p := range table.RPCs {
-				row := rows[p.Name]
-				if row == nil {
+				c, ok := calls[p.Name]
+				if !ok {
 					t.Errorf("%s: no row", p.Name)
 					continue
 				}
+				row := c.Row()
 				var form RequestForm
 				for _, f := range row.Requests {
 					if f.Since <= tt.release {
