@@ -1,0 +1,62 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+)
+
+// Check verifies the invariants of the master and says what does not hold: that every tenant's
+// charge is what its objects add up to, that every object's ledger matches its replicas, and
+// that the bytes in use in each segment are those of its replicas and parked buffers. It is
+// exact only while nothing else runs.
+func (m *Master) Check() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	used := make(map[*segment.Mounted]uint64)
+	m.keepers(func(k *keeper) {
+		var writes int
+		bytes := k.charged(func(o *object.Object, why string) {
+			fail("tenant %q key %q: %s (%d bytes, %d replicas, ledger %+v)", k.name, o.Key, why, o.Size, len(o.Replicas), o.Ledger)
+		})
+		if got := k.acct.Charged(); got != bytes {
+			fail("tenant %q is charged %d bytes, its objects add up to %d", k.name, got, bytes)
+		}
+		for i := range k.space.Shards() {
+			sh := &k.space.Shards()[i]
+			sh.RLock()
+			sh.Each(func(o *object.Object) {
+				if o.InFlight() {
+					writes++
+				} else if !o.HardPin && !k.space.Order.Contains(o) {
+					fail("tenant %q key %q is not in line for eviction", k.name, o.Key)
+				}
+				for i := range o.Replicas {
+					if r := &o.Replicas[i]; r.Memory.Seg.Alive() {
+						used[r.Memory.Seg] += r.Memory.Size
+					}
+				}
+			})
+			sh.RUnlock()
+		}
+		if got := k.space.Writes.Len(); got != writes {
+			fail("tenant %q counts %d writes in flight, has %d", k.name, got, writes)
+		}
+	})
+	m.parked.each(func(a segment.Allocation) {
+		if a.Seg.Alive() {
+			used[a.Seg] += a.Size
+		}
+	})
+	for _, v := range m.pool.Views() {
+		if s := m.pool.ByID(v.Info.ID); s != nil && s.Used() != used[s] {
+			fail("segment %q says %d bytes are used, its replicas add up to %d", v.Info.Name, s.Used(), used[s])
+		}
+	}
+	if n := m.counters.ledgerErrors.Load(); n != 0 {
+		fail("%d accounting errors were logged", n)
+	}
+	return errors.Join(errs...)
+}

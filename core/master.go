@@ -1,0 +1,124 @@
+package core
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/mooncake-go/mooncake-master/core/client"
+	"github.com/mooncake-go/mooncake-master/core/evict"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
+)
+
+// Clock tells the time in nanoseconds since a fixed instant before the master started. It
+// never goes back and is never zero.
+type Clock interface{ Now() int64 }
+
+// Deps is what a master needs from outside.
+type Deps struct {
+	Clock Clock
+	Rand  segment.Rand // safe for concurrent use
+	Log   hclog.Logger
+	// SegmentExpired, when set, is told of each segment unmounted because its client has
+	// gone offline. It is called without locks and must not block.
+	SegmentExpired func(segment.Info)
+}
+
+// Master is the whole state of one master.
+type Master struct {
+	cfg   Config
+	clock Clock
+	log   hclog.Logger
+	told  func(segment.Info)
+
+	book    *tenant.Book
+	pool    *segment.Pool
+	clients *client.Registry
+	single  *keeper // the only tenant when strict tenants are off
+
+	localFirst bool
+	keySeed    maphash.Seed // spreads keys over the segments of one host
+
+	poolMark, tenantMark evict.Watermark
+	poolPass             sync.Mutex // one pool pass at a time
+	wakePool             chan struct{}
+	wakeTenants          chan struct{}
+
+	mounting  sync.Mutex // mounts, unmounts and expiry of clients happen one at a time
+	parked    parkingLot
+	graceful  gracefulTimers
+	replicaID atomic.Uint64
+	counters  counters
+}
+
+// unlimited is the quota of the one tenant when strict tenants are off.
+const unlimited = tenant.MaxBytes
+
+// New builds a master. It starts nothing; Run does the background work.
+func New(cfg Config, deps Deps) (*Master, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("invalid configuration: %w", err)
+	}
+	if cfg.ShardsPerTenant == 0 {
+		cfg.ShardsPerTenant = 64
+		if cfg.MultiTenant {
+			cfg.ShardsPerTenant = 16
+		}
+	}
+	strategy, err := segment.ParseStrategy(cfg.AllocationStrategy)
+	if err != nil {
+		return nil, err
+	}
+	m := &Master{
+		cfg:         cfg,
+		clock:       deps.Clock,
+		log:         deps.Log,
+		told:        deps.SegmentExpired,
+		book:        tenant.NewBook(),
+		pool:        segment.NewPool(strategy, deps.Rand),
+		poolMark:    evict.Watermark{High: cfg.EvictionWatermark, Ratio: cfg.EvictionRatio},
+		tenantMark:  evict.Watermark{High: cfg.TenantWatermark, Ratio: cfg.EvictionRatio},
+		localFirst:  strategy == segment.StrategyLocalFirst,
+		keySeed:     maphash.MakeSeed(),
+		wakePool:    make(chan struct{}, 1),
+		wakeTenants: make(chan struct{}, 1),
+		clients: client.NewRegistry(
+			client.TTLs{Active: cfg.ClientActiveTTL.Nanoseconds(), Suspicion: cfg.ClientSuspicionTTL.Nanoseconds()},
+			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},
+			sweepPeriod.Nanoseconds()),
+	}
+	if !cfg.MultiTenant {
+		if err := m.book.SetPolicy(tenant.Default, unlimited); err != nil {
+			return nil, err
+		}
+		m.book.Recompute(func() uint64 { return math.MaxUint64 })
+		m.single = m.keep(m.book.Lookup(tenant.Default))
+	}
+	return m, nil
+}
+
+// Config returns what the master was built from.
+func (m *Master) Config() Config { return m.cfg }
+
+// MultiTenant reports whether strict tenants are on.
+func (m *Master) MultiTenant() bool { return m.cfg.MultiTenant }
+
+// recompute fits the effective quotas to the memory that is mounted now.
+func (m *Master) recompute() {
+	if m.cfg.MultiTenant {
+		m.book.Recompute(m.pool.CapacityBytes)
+	}
+}
+
+// wake asks a background loop to run soon; it never blocks.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,362 @@
+package core
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"strings"
+
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
+)
+
+// write is one PutStart or UpsertStart as it goes through admission.
+type write struct {
+	client    segment.UUID
+	key       string // may alias the request's frame
+	size      uint64
+	config    *object.ReplicateConfig
+	group     string
+	grouped   bool // the request names a group, if only ""
+	charge    uint64
+	pin       object.PinRequest
+	place     segment.Request
+	attempts  int
+	waitUntil int64 // how long the write may wait for memory; zero until it has to
+}
+
+// maxAttempts bounds how often a write makes room and finds it taken by somebody else.
+const maxAttempts = 32
+
+// PutStart admits a write of size bytes under a key that must not exist yet, places its
+// replicas and appends them to out. It answers InvalidParams for a request that makes no
+// sense, TenantNotRegistered, ObjectAlreadyExists, TenantQuotaExceeded, or NoAvailableHandle
+// when memory is full.
+func (m *Master) PutStart(client segment.UUID, tenantName, key string, size uint64, config *object.ReplicateConfig, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
+	return m.startOne(client, tenantName, key, size, config, out, m.put)
+}
+
+// UpsertStart admits a write of size bytes under a key that may exist. An object of the same
+// size is written in place; one of another size is replaced, and stays as it is when the
+// write is refused. Codes are those of PutStart, and InvalidParams when the request names
+// another group, ObjectReplicaBusy while a copy reads the object, UnavailableInStatus when it
+// lies with a suspected client.
+func (m *Master) UpsertStart(client segment.UUID, tenantName, key string, size uint64, config *object.ReplicateConfig, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
+	return m.startOne(client, tenantName, key, size, config, out, m.upsert)
+}
+
+// starter is put or upsert.
+type starter func(*keeper, *write, []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code)
+
+func (m *Master) startOne(client segment.UUID, tenantName, key string, size uint64, config *object.ReplicateConfig, out []object.ReplicaDescriptor, start starter) ([]object.ReplicaDescriptor, errcode.Code) {
+	if code := m.named(tenantName); code != errcode.OK {
+		return out, code
+	}
+	if !perKey(config, 1) {
+		return out, errcode.InvalidParams
+	}
+	m.clients.RememberHost(client, config.HostID)
+	w := write{client: client, config: config}
+	return m.startKey(tenantName, &w, key, size, 0, out, start)
+}
+
+// startKey runs one key of a request through the checks that every write passes.
+func (m *Master) startKey(tenantName string, w *write, key string, size uint64, index int, out []object.ReplicaDescriptor, start starter) ([]object.ReplicaDescriptor, errcode.Code) {
+	w.key, w.size, w.attempts = key, size, 0
+	w.group, w.grouped = "", false
+	if g := w.config.GroupIDs; g != nil {
+		w.group, w.grouped = (*g)[index], true
+	}
+	if code := m.check(tenantName, w); code != errcode.OK {
+		return out, code
+	}
+	k, code := m.writer(tenantName)
+	if code != errcode.OK {
+		return out, code
+	}
+	return start(k, w, out)
+}
+
+// perKey reports whether the fields that hold one entry per key hold n of them.
+func perKey(c *object.ReplicateConfig, n int) bool {
+	for _, list := range []*[]string{c.GroupIDs, c.SessionIDs, c.ResidencyAffinityIDs} {
+		if list != nil && len(*list) != n {
+			return false
+		}
+	}
+	return true
+}
+
+// check validates a write and completes it: what it charges, pins and asks the pool for.
+func (m *Master) check(tenantName string, w *write) errcode.Code {
+	c := w.config
+	switch {
+	case c.ReplicaNum == 0 && c.NoFReplicaNum == 0 && c.DFSReplicaNum == 0,
+		w.key == "", w.size == 0,
+		c.DFSReplicaNum > 1,
+		c.DFSReplicaNum > 0 && c.ReplicaNum == 0,
+		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default,
+		c.NoFReplicaNum > 0: // no NVMe-oF pool here, as in the released builds
+		return errcode.InvalidParams
+	case c.DFSReplicaNum > 0:
+		return errcode.DFSServiceUnavailable
+	}
+	pin, code := m.pinRequest(c.SoftPinAction, c.SoftPinTTLMs)
+	if code != errcode.OK {
+		return code
+	}
+	w.pin = pin
+	hi, charge := bits.Mul64(w.size, c.ReplicaNum)
+	if hi != 0 || charge > tenant.MaxBytes {
+		if m.cfg.MultiTenant {
+			return errcode.InvalidParams
+		}
+		return errcode.NoAvailableHandle
+	}
+	w.charge = charge
+	w.place = segment.Request{
+		Size:             w.size,
+		Replicas:         c.ReplicaNum,
+		Preferred:        c.PreferredSegments,
+		PreferredSegment: c.PreferredSegment,
+		SameNode:         c.PreferAllocInSameNode,
+	}
+	if m.localFirst || c.PreferAllocInSameNode {
+		w.place.HostID = c.HostID
+		if w.place.HostID == "" {
+			w.place.HostID = m.clients.Host(w.client)
+		}
+		w.place.KeyHash = maphash.String(m.keySeed, w.key)
+	}
+	return errcode.OK
+}
+
+// pinRequest validates a soft pin; the lifetime is nanoseconds.
+func (m *Master) pinRequest(action object.SoftPinAction, ttlMs *uint64) (object.PinRequest, errcode.Code) {
+	p := object.PinRequest{Action: action}
+	switch action {
+	case object.SoftPinPreserve, object.SoftPinDisable:
+		if ttlMs != nil {
+			return p, errcode.InvalidParams
+		}
+	case object.SoftPinEnable:
+		p.TTL = m.cfg.SoftPinTTL.Nanoseconds()
+		if ttlMs != nil {
+			if *ttlMs > uint64(m.cfg.MaxSoftPinTTL.Milliseconds()) {
+				return p, errcode.InvalidParams
+			}
+			p.TTL = int64(*ttlMs) * 1e6
+		}
+	default:
+		return p, errcode.InvalidParams
+	}
+	return p, errcode.OK
+}
+
+// put runs a checked PutStart.
+func (m *Master) put(k *keeper, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
+	for {
+		sh := k.space.Shard(w.key)
+		sh.Lock()
+		if k.acct.Closed() {
+			sh.Unlock()
+			return out, errcode.TenantNotRegistered
+		}
+		if o := m.current(k, sh, w.key); o != nil && !m.abandoned(k, sh, o) {
+			sh.Unlock()
+			m.counters.alreadyExists.Add(1)
+			return out, errcode.ObjectAlreadyExists
+		}
+		out, deficit, code := m.admit(k, sh, w, nil, out)
+		sh.Unlock()
+		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, nil) {
+			return out, code
+		}
+	}
+}
+
+// abandoned discards a write that its client has given up, as far as anybody can tell, and
+// reports whether the key is free now. Its buffers are kept a while: the client may still be
+// writing to them.
+func (m *Master) abandoned(k *keeper, sh *object.Shard, o *object.Object) bool {
+	if !o.InFlight() || o.HasComplete() || m.clock.Now() <= o.Started()+m.cfg.PutDiscardTimeout.Nanoseconds() {
+		return false
+	}
+	m.counters.discards.Add(1)
+	m.discardWrite(k, sh, o)
+	return o.Dead()
+}
+
+// discardWrite takes the unfinished replicas of a write away and parks their buffers until
+// the write's release timeout.
+func (m *Master) discardWrite(k *keeper, sh *object.Shard, o *object.Object) {
+	until := o.Started() + m.cfg.PutReleaseTimeout.Nanoseconds()
+	m.shed(k, sh, o, isProcessing, m.park(until))
+}
+
+// admit charges, places and enters a new object for w. old, if not nil, is the object of
+// another size that it replaces. On TenantQuotaExceeded deficit is what has to be released
+// first. The shard is locked; nothing has changed unless the code is OK.
+func (m *Master) admit(k *keeper, sh *object.Shard, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
+	var credit uint64
+	if old != nil {
+		credit = old.Ledger.Total()
+	}
+	switch reason, deficit := k.acct.ChargeWithin(w.charge, credit); reason {
+	case tenant.NotRegistered:
+		return out, 0, errcode.TenantNotRegistered
+	case tenant.QuotaExceeded:
+		return out, deficit, errcode.TenantQuotaExceeded
+	}
+	var room [4]segment.Allocation
+	allocs, err := m.pool.Place(&w.place, room[:0])
+	if err != nil {
+		k.acct.Release(w.charge)
+		return out, 0, allocationCode(err)
+	}
+	if uint64(len(allocs)) < w.config.ReplicaNum {
+		m.counters.partial.Add(1)
+	}
+	o := object.New(strings.Clone(w.key), w.size, w.client, m.clock.Now())
+	o.HardPin, o.DataType = w.config.WithHardPin, w.config.DataType
+	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
+	for _, a := range allocs {
+		o.Replicas = append(o.Replicas, object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing})
+	}
+	group := w.group
+	if old != nil {
+		o.HardPin = o.HardPin || old.HardPin
+		o.SetSoftUntil(old.SoftUntil())
+		group = old.GroupID()
+		m.replace(k, sh, old, o)
+	}
+	o.RequestPin(w.pin)
+	sh.Insert(o)
+	k.space.Writes.Began(o)
+	k.space.Join(o, strings.Clone(group))
+	m.counters.valueSizes.observe(w.size)
+	return o.Describe(out, anyReplica), 0, errcode.OK
+}
+
+// replace takes old out of the table, moves its charge to its successor, and parks its
+// buffers: the released clients may still read from them.
+func (m *Master) replace(k *keeper, sh *object.Shard, old, successor *object.Object) {
+	if old.Ledger.Total() != 0 {
+		m.ledger(k, old, successor.Ledger.TransferReplacement(k.acct, &old.Ledger))
+	}
+	park := m.park(m.clock.Now() + m.cfg.PutReleaseTimeout.Nanoseconds())
+	old.Drop(anyReplica, park)
+	sh.Delete(old)
+}
+
+// makeRoom is called without locks after a refusal and reports whether trying again may help.
+func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code, except *object.Object) bool {
+	w.attempts++
+	retry := w.attempts < maxAttempts
+	switch code {
+	case errcode.TenantQuotaExceeded:
+		if retry && m.cfg.MultiTenant && m.cfg.QuotaExceeded == EvictOwn && m.makeQuota(k, w, deficit, except) {
+			return true
+		}
+		k.acct.CountRejected()
+		wake(m.wakeTenants)
+	case errcode.NoAvailableHandle:
+		if retry && m.makeMemory(w) {
+			return true
+		}
+		m.counters.allocFailures.Add(1)
+	}
+	return false
+}
+
+// PutEnd completes the replicas of the given kind of a write in flight. It answers
+// ObjectNotFound, IllegalClient when somebody else writes the object, InvalidWrite when no
+// write is in flight and the replicas are not complete already.
+func (m *Master) PutEnd(client segment.UUID, tenantName string, meta *object.Meta, kind object.ReplicaType) errcode.Code {
+	k, code := m.request(tenantName)
+	if code != errcode.OK {
+		return code
+	}
+	return m.endKey(k, client, meta, kind, m.clock.Now())
+}
+
+// endKey ends one write at the instant now, which ranks the object for eviction.
+func (m *Master) endKey(k *keeper, client segment.UUID, meta *object.Meta, kind object.ReplicaType, now int64) errcode.Code {
+	if k == nil {
+		return errcode.ObjectNotFound
+	}
+	sh := k.space.Shard(meta.Key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, meta.Key)
+	switch {
+	case o == nil:
+		return errcode.ObjectNotFound
+	case o.Owner != client:
+		return errcode.IllegalClient
+	}
+	memory := coversMemory(kind)
+	if !o.InFlight() {
+		if memory && o.Count(object.ReplicaComplete) != len(o.Replicas) {
+			return errcode.InvalidWrite
+		}
+		if memory {
+			o.SetChecksum(meta.Checksum)
+		}
+		return errcode.OK
+	}
+	if !memory {
+		return errcode.OK
+	}
+	for i := range o.Replicas {
+		if o.Replicas[i].Status == object.ReplicaProcessing {
+			o.Replicas[i].Status = object.ReplicaComplete
+		}
+	}
+	o.SetChecksum(meta.Checksum)
+	o.CommitPin(now)
+	m.settle(k, sh, o)
+	o.ExtendLease(now)
+	m.enqueue(k, o, now)
+	return errcode.OK
+}
+
+// PutRevoke takes back the replicas of the given kind of a write in flight; their memory is
+// free at once. It answers ObjectNotFound, IllegalClient, and InvalidWrite when they are
+// complete already.
+func (m *Master) PutRevoke(client segment.UUID, tenantName, key string, kind object.ReplicaType) errcode.Code {
+	k, code := m.request(tenantName)
+	if code != errcode.OK {
+		return code
+	}
+	return m.revokeKey(k, client, key, kind)
+}
+
+func (m *Master) revokeKey(k *keeper, client segment.UUID, key string, kind object.ReplicaType) errcode.Code {
+	if k == nil {
+		return errcode.ObjectNotFound
+	}
+	sh := k.space.Shard(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, key)
+	switch {
+	case o == nil:
+		return errcode.ObjectNotFound
+	case o.Owner != client:
+		return errcode.IllegalClient
+	case !o.InFlight():
+		return errcode.InvalidWrite
+	case !coversMemory(kind):
+		return errcode.OK
+	case o.Count(object.ReplicaProcessing) != len(o.Replicas):
+		return errcode.InvalidWrite
+	}
+	m.shed(k, sh, o, isProcessing, m.free)
+	return errcode.OK
+}
+
+func coversMemory(kind object.ReplicaType) bool {
+	return kind == object.ReplicaAll || kind == object.ReplicaMemory
+}

@@ -1,0 +1,160 @@
+package core
+
+import (
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+)
+
+// Remove takes an object away and frees its memory. It answers ObjectNotFound, ObjectHasLease
+// unless forced, ReplicaIsNotReady while a write is in flight, ObjectHasReplicationTask while
+// a copy reads from it.
+func (m *Master) Remove(tenantName, key string, force bool) errcode.Code {
+	k, code := m.request(tenantName)
+	if code != errcode.OK {
+		return code
+	}
+	return m.removeKey(k, key, force)
+}
+
+func (m *Master) removeKey(k *keeper, key string, force bool) errcode.Code {
+	if k == nil {
+		return errcode.ObjectNotFound
+	}
+	sh := k.space.Shard(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, key)
+	if o == nil {
+		return errcode.ObjectNotFound
+	}
+	code := m.removable(o, force, m.clock.Now())
+	if code == errcode.OK {
+		m.shed(k, sh, o, anyReplica, m.free)
+	}
+	return code
+}
+
+func (m *Master) removable(o *object.Object, force bool, now int64) errcode.Code {
+	switch {
+	case !force && o.Leased(now):
+		return errcode.ObjectHasLease
+	case o.Count(object.ReplicaComplete) != len(o.Replicas):
+		return errcode.ReplicaIsNotReady
+	case busy(o) != errcode.OK:
+		return errcode.ObjectHasReplicationTask
+	}
+	return errcode.OK
+}
+
+// BatchRemove is Remove for each key, in the order of keys, appended to out.
+func (m *Master) BatchRemove(tenantName string, keys []string, force bool, out []errcode.Result[errcode.Void]) []errcode.Result[errcode.Void] {
+	k, code := m.request(tenantName)
+	for _, key := range keys {
+		c := code
+		if c == errcode.OK {
+			c = m.removeKey(k, key, force)
+		}
+		out = append(out, errcode.Result[errcode.Void]{Code: c})
+	}
+	return out
+}
+
+// RemoveAll removes what Remove would, of one tenant or, for the name "", of all, and returns
+// how many objects that were. An invalid name removes nothing.
+func (m *Master) RemoveAll(tenantName string, force bool) int64 {
+	if tenantName == "" {
+		var n int64
+		m.keepers(func(k *keeper) { n += m.clearTenant(k, force) })
+		return n
+	}
+	k, _ := m.request(tenantName)
+	if k == nil {
+		return 0
+	}
+	return m.clearTenant(k, force)
+}
+
+func (m *Master) clearTenant(k *keeper, force bool) int64 {
+	var n int64
+	now := m.clock.Now()
+	for i := range k.space.Shards() {
+		sh := &k.space.Shards()[i]
+		sh.Lock()
+		sh.Each(func(o *object.Object) {
+			if o.Stale() {
+				m.shed(k, sh, o, isGone, m.free)
+			}
+			if !o.Dead() && m.removable(o, force, now) == errcode.OK {
+				m.shed(k, sh, o, anyReplica, m.free)
+				n++
+			}
+		})
+		sh.Unlock()
+	}
+	return n
+}
+
+// RemoveByRegex removes what Remove would among the keys that match, and returns how many
+// objects that were. It answers InvalidParams for a pattern that is wrong or takes too long;
+// in the latter case what had matched until then has been removed.
+func (m *Master) RemoveByRegex(tenantName, pattern string, force bool) (int64, errcode.Code) {
+	k, code := m.request(tenantName)
+	if code != errcode.OK {
+		return 0, code
+	}
+	match, err := m.compile(pattern)
+	if err != nil {
+		m.log.Debug("regular expression refused", "tenant", tenantName, "error", err)
+		return 0, errcode.InvalidParams
+	}
+	if k == nil {
+		return 0, errcode.OK
+	}
+	var n int64
+	err = k.matching(match, func(key string) {
+		if m.removeKey(k, key, force) == errcode.OK {
+			n++
+		}
+	})
+	if err != nil {
+		m.log.Warn("regular expression took too long", "tenant", k.name, "removed", n, "error", err)
+		return 0, errcode.InvalidParams
+	}
+	return n, errcode.OK
+}
+
+// BatchReplicaClear drops, of the given keys that the client owns, the replicas on one segment,
+// or with the segment "" the whole object, and returns the keys it dropped something of. Keys
+// that are missing, leased, somebody else's or being written are passed over.
+func (m *Master) BatchReplicaClear(tenantName string, keys []string, client segment.UUID, segmentName string) ([]string, errcode.Code) {
+	k, code := m.request(tenantName)
+	if k == nil {
+		return nil, code
+	}
+	var cleared []string
+	now := m.clock.Now()
+	for _, key := range keys {
+		if m.clearKey(k, key, client, segmentName, now) {
+			cleared = append(cleared, key)
+		}
+	}
+	return cleared, errcode.OK
+}
+
+func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentName string, now int64) bool {
+	sh := k.space.Shard(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, key)
+	if o == nil || o.Owner != client || o.Leased(now) || busy(o) != errcode.OK {
+		return false
+	}
+	match := anyReplica
+	if segmentName != "" {
+		match = func(r *object.Replica) bool { return isComplete(r) && r.Memory.Seg.Info.Name == segmentName }
+	} else if o.Count(object.ReplicaComplete) != len(o.Replicas) {
+		return false
+	}
+	return m.shed(k, sh, o, match, m.free) > 0
+}

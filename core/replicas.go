@@ -1,0 +1,174 @@
+package core
+
+import (
+	"container/heap"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+)
+
+func anyReplica(*object.Replica) bool     { return true }
+func isProcessing(r *object.Replica) bool { return r.Status == object.ReplicaProcessing }
+func isComplete(r *object.Replica) bool   { return r.Status == object.ReplicaComplete }
+func isGone(r *object.Replica) bool       { return !r.Memory.Seg.Alive() }
+
+// free gives a replica's memory back at once.
+func (m *Master) free(r *object.Replica) { r.Memory.Free() }
+
+// park returns what gives a replica's memory back at the given instant.
+func (m *Master) park(until int64) func(*object.Replica) {
+	return func(r *object.Replica) { m.parked.add(r.Memory, until) }
+}
+
+// current returns the object under a key with what is left of it: replicas whose segment is
+// gone are dropped first, and an object without any other, or one that its group's eviction
+// has chosen, is no object any more. The shard is locked for writing.
+func (m *Master) current(k *keeper, sh *object.Shard, key string) *object.Object {
+	o := sh.Get(key)
+	if o == nil {
+		if doomed := sh.GetAny(key); doomed != nil {
+			m.shed(k, sh, doomed, anyReplica, m.free)
+		}
+		return nil
+	}
+	if o.Stale() {
+		m.shed(k, sh, o, isGone, m.free)
+		if o.Dead() {
+			return nil
+		}
+	}
+	return o
+}
+
+// shed drops the replicas that match, gives each to release, refunds what they were charged,
+// and takes the object out of the table if none is left. It is the only way a replica ever
+// leaves an object, but for replace, which moves the charge. It returns how many replicas were
+// dropped. The shard is locked for writing.
+func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(*object.Replica) bool, release func(*object.Replica)) int {
+	n := o.Drop(match, release)
+	m.settle(k, sh, o)
+	return n
+}
+
+// settle brings the ledger of an object in line with its replicas after those have changed.
+func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
+	left := len(o.Replicas)
+	writing := o.Count(object.ReplicaProcessing)
+	if o.InFlight() && writing == 0 {
+		o.End()
+		k.space.Writes.Ended()
+	}
+	switch {
+	case left == 0:
+		if o.Ledger.Total() != 0 {
+			m.ledger(k, o, o.Ledger.ReleaseAll(k.acct))
+		}
+		sh.Delete(o)
+	case writing == 0:
+		m.ledger(k, o, o.Ledger.SettlePrimary(k.acct, o.Size*uint64(left)))
+	default:
+		// The write goes on. What was committed for a replica that is gone is refunded; what is
+		// pending stays until the write ends.
+		if keep := o.Size * uint64(left); o.Ledger.Committed() > keep {
+			m.ledger(k, o, o.Ledger.ReleaseCommitted(k.acct, o.Ledger.Committed()-keep))
+		}
+	}
+}
+
+// ledger reports an accounting error. There is none unless the master is wrong.
+func (m *Master) ledger(k *keeper, o *object.Object, err error) {
+	if err != nil {
+		m.counters.ledgerErrors.Add(1)
+		m.log.Error("quota ledger does not add up", "tenant", k.name, "object_bytes", o.Size, "replicas", len(o.Replicas), "error", err)
+	}
+}
+
+// enqueue puts a complete object in line for eviction, unless it is never to be evicted.
+func (m *Master) enqueue(k *keeper, o *object.Object, now int64) {
+	if !o.HardPin && !o.Dead() && !o.InFlight() {
+		k.space.Order.Insert(o, k.space.Rank(o), o.SoftUntil(), now)
+	}
+}
+
+// parkingLot keeps buffers that nobody owns but somebody may still write to.
+type parkingLot struct {
+	mu    sync.Mutex
+	slots parkedHeap
+	bytes atomic.Int64
+}
+
+type parkedBuffer struct {
+	until int64
+	alloc segment.Allocation
+}
+
+func (p *parkingLot) add(a segment.Allocation, until int64) {
+	p.mu.Lock()
+	heap.Push(&p.slots, parkedBuffer{until, a})
+	p.mu.Unlock()
+	p.bytes.Add(int64(a.Size))
+}
+
+// release frees the buffers whose time has come and returns how many there were.
+func (p *parkingLot) release(now int64) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for len(p.slots) > 0 && p.slots[0].until < now {
+		b := heap.Pop(&p.slots).(parkedBuffer)
+		p.bytes.Add(-int64(b.alloc.Size))
+		b.alloc.Free()
+		n++
+	}
+	return n
+}
+
+// each calls f for every parked buffer.
+func (p *parkingLot) each(f func(segment.Allocation)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.slots {
+		f(b.alloc)
+	}
+}
+
+type parkedHeap []parkedBuffer
+
+func (h parkedHeap) Len() int           { return len(h) }
+func (h parkedHeap) Less(i, j int) bool { return h[i].until < h[j].until }
+func (h parkedHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *parkedHeap) Push(x any)        { *h = append(*h, x.(parkedBuffer)) }
+func (h *parkedHeap) Pop() any {
+	old := *h
+	n := len(old) - 1
+	b := old[n]
+	old[n] = parkedBuffer{}
+	*h = old[:n]
+	return b
+}
+
+// charged recomputes from the objects what the tenant's account should say, and reports each
+// object whose ledger does not match its replicas. It locks one shard after the other, so it
+// is exact only while nothing else runs.
+func (k *keeper) charged(report func(o *object.Object, why string)) (bytes uint64) {
+	for i := range k.space.Shards() {
+		sh := &k.space.Shards()[i]
+		sh.RLock()
+		sh.Each(func(o *object.Object) {
+			bytes += o.Ledger.Total()
+			want := o.Size * uint64(len(o.Replicas))
+			switch {
+			case len(o.Replicas) == 0:
+				report(o, "no replicas")
+			case o.InFlight() && o.Ledger.Pending()+o.Ledger.Committed() < want:
+				report(o, "write in flight is charged too little")
+			case !o.InFlight() && (o.Ledger.Committed() != want || o.Ledger.Total() != want):
+				report(o, "committed bytes differ from size times replicas")
+			}
+		})
+		sh.RUnlock()
+	}
+	return bytes
+}

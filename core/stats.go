@@ -1,0 +1,156 @@
+package core
+
+import (
+	"sync/atomic"
+
+	"github.com/mooncake-go/mooncake-master/core/segment"
+)
+
+// counters are the events that can't be read from the state.
+type counters struct {
+	alreadyExists, allocFailures, partial, discards, releases atomic.Uint64
+	evictionAttempts, evictionSuccesses                       atomic.Uint64
+	evictedKeys, evictedBytes                                 atomic.Uint64
+	strayLookups                                              atomic.Uint64 // of tenants without objects
+	ledgerErrors                                              atomic.Uint64
+	valueSizes                                                sizeHistogram
+}
+
+// sizeHistogram counts object sizes by power of four from 4 KiB to 64 MiB.
+type sizeHistogram struct {
+	counts [len(sizeBounds) + 1]atomic.Uint64
+	sum    atomic.Uint64
+}
+
+var sizeBounds = [...]uint64{4096, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+
+func (h *sizeHistogram) observe(n uint64) {
+	i := 0
+	for i < len(sizeBounds) && n > sizeBounds[i] {
+		i++
+	}
+	h.counts[i].Add(1)
+	h.sum.Add(n)
+}
+
+// Histogram is a cumulative histogram: Counts[i] observations were at most Bounds[i].
+type Histogram struct {
+	Bounds []float64
+	Counts []uint64
+	Sum    float64
+	Count  uint64
+}
+
+func (h *sizeHistogram) snapshot() Histogram {
+	s := Histogram{Sum: float64(h.sum.Load())}
+	for i := range h.counts {
+		s.Count += h.counts[i].Load()
+		if i < len(sizeBounds) {
+			s.Bounds = append(s.Bounds, float64(sizeBounds[i]))
+			s.Counts = append(s.Counts, s.Count)
+		}
+	}
+	return s
+}
+
+// SegmentStat is the use of the segments of one name, in bytes.
+type SegmentStat struct {
+	Name                string
+	Allocated, Capacity uint64
+}
+
+// TenantStat counts what happened to a tenant's writes and objects since start.
+type TenantStat struct {
+	Tenant                 string
+	Rejected, EvictedBytes uint64
+}
+
+// ClientStat counts clients and what became of them.
+type ClientStat struct {
+	Active, Suspected, Remounted                                             int
+	SuspectedTotal, RecoveredTotal, OfflineTotal, HeldExpiries, MasterStalls uint64
+}
+
+// Stats are the master's numbers, read from its state when asked. Sizes are bytes.
+type Stats struct {
+	AllocatedBytes, CapacityBytes                                                          uint64
+	Keys, SoftPinnedKeys, ActiveClients, MemCacheNums, FileCacheNums                       int64
+	InFlightWrites                                                                         int64
+	MemCacheHits, FileCacheHits, MemCacheHitBytes, FileCacheHitBytes, ValidGets, TotalGets uint64
+	SuccessfulEvictions, AttemptedEvictions, EvictedKeys, EvictedBytes                     uint64
+	PutStartDiscards, PutStartReleases, PutStartAllocFailures, PutStartPartialAllocations  uint64
+	PutStartAlreadyExists                                                                  uint64
+	LedgerErrors                                                                           uint64
+	DiscardedStagingBytes                                                                  int64
+	Segments                                                                               []SegmentStat
+	ValueSizes                                                                             Histogram
+	Tenants                                                                                []TenantStat
+	Clients                                                                                ClientStat
+}
+
+// Stats reads the numbers. It locks one shard after the other, for a moment each.
+func (m *Master) Stats() Stats {
+	c := &m.counters
+	s := Stats{
+		AllocatedBytes:             m.pool.UsedBytes(),
+		CapacityBytes:              m.pool.CapacityBytes(),
+		SuccessfulEvictions:        c.evictionSuccesses.Load(),
+		AttemptedEvictions:         c.evictionAttempts.Load(),
+		EvictedKeys:                c.evictedKeys.Load(),
+		EvictedBytes:               c.evictedBytes.Load(),
+		PutStartDiscards:           c.discards.Load(),
+		PutStartReleases:           c.releases.Load(),
+		PutStartAllocFailures:      c.allocFailures.Load(),
+		PutStartPartialAllocations: c.partial.Load(),
+		PutStartAlreadyExists:      c.alreadyExists.Load(),
+		LedgerErrors:               c.ledgerErrors.Load(),
+		TotalGets:                  c.strayLookups.Load(),
+		DiscardedStagingBytes:      m.parked.bytes.Load(),
+		ValueSizes:                 c.valueSizes.snapshot(),
+	}
+	now := m.clock.Now()
+	m.keepers(func(k *keeper) {
+		inFlight := int64(k.space.Writes.Len())
+		keys := int64(k.space.Len())
+		s.Keys += keys
+		s.InFlightWrites += inFlight
+		s.MemCacheNums += max(keys-inFlight, 0)
+		s.SoftPinnedKeys += int64(k.space.Order.PinnedLen(now))
+		for i := range k.space.Shards() {
+			sh := &k.space.Shards()[i]
+			s.MemCacheHits += sh.Hits.Load()
+			s.MemCacheHitBytes += sh.HitBytes.Load()
+			s.TotalGets += sh.Lookups.Load()
+		}
+		if r, e := k.acct.Rejected(), k.acct.EvictedBytes(); r != 0 || e != 0 {
+			s.Tenants = append(s.Tenants, TenantStat{Tenant: k.name, Rejected: r, EvictedBytes: e})
+		}
+	})
+	s.ValidGets = s.MemCacheHits
+	cl := m.clients.Counts()
+	s.ActiveClients = int64(cl.Remounted)
+	s.Clients = ClientStat{
+		Active: cl.Active, Suspected: cl.Suspected, Remounted: cl.Remounted,
+		SuspectedTotal: cl.SuspectedTotal, RecoveredTotal: cl.RecoveredTotal, OfflineTotal: cl.OfflineTotal,
+		HeldExpiries: cl.HeldTotal, MasterStalls: cl.StallTotal,
+	}
+	s.Segments = segmentStats(m.pool.Views())
+	return s
+}
+
+func segmentStats(views []segment.View) []SegmentStat {
+	var stats []SegmentStat
+	at := make(map[string]int, len(views))
+	for i := range views {
+		v := &views[i]
+		n, ok := at[v.Info.Name]
+		if !ok {
+			n = len(stats)
+			at[v.Info.Name] = n
+			stats = append(stats, SegmentStat{Name: v.Info.Name})
+		}
+		stats[n].Allocated += v.Used
+		stats[n].Capacity += v.Capacity
+	}
+	return stats
+}

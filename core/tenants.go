@@ -1,0 +1,121 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
+)
+
+// keeper is everything the master keeps of one tenant: its account and its objects. It is made
+// at the tenant's first write and lives as long as the account, which is for ever.
+type keeper struct {
+	name  string
+	acct  *tenant.Account
+	space *object.Space
+}
+
+// keep returns the keeper of an account, making it if needed.
+func (m *Master) keep(a *tenant.Account) *keeper {
+	if k, ok := a.Attachment().(*keeper); ok {
+		return k
+	}
+	return a.Attach(&keeper{name: a.Name(), acct: a, space: object.NewSpace(m.cfg.ShardsPerTenant)}).(*keeper)
+}
+
+// keepers calls f for every tenant that has ever written.
+func (m *Master) keepers(f func(*keeper)) {
+	for a := range m.book.All() {
+		if k, ok := a.Attachment().(*keeper); ok {
+			f(k)
+		}
+	}
+}
+
+// request finds the tenant of a call that does not allocate. A nil keeper with OK is a
+// tenant that has no objects.
+func (m *Master) request(name string) (*keeper, errcode.Code) {
+	if m.single != nil {
+		return m.single, errcode.OK
+	}
+	name = tenant.Normalize(name)
+	if !tenant.Valid(name) {
+		return nil, errcode.InvalidParams
+	}
+	if a := m.book.Lookup(name); a != nil {
+		k, _ := a.Attachment().(*keeper)
+		return k, errcode.OK
+	}
+	return nil, errcode.OK
+}
+
+// named refuses the names that no write may carry.
+func (m *Master) named(name string) errcode.Code {
+	if m.single == nil && (name == "" || !tenant.Valid(name)) {
+		return errcode.TenantNotRegistered
+	}
+	return errcode.OK
+}
+
+// writer finds the tenant of a call that allocates; it must have a policy.
+func (m *Master) writer(name string) (*keeper, errcode.Code) {
+	if m.single != nil {
+		return m.single, errcode.OK
+	}
+	if code := m.named(name); code != errcode.OK {
+		return nil, code
+	}
+	a := m.book.Lookup(name)
+	if a == nil || a.Closed() {
+		return nil, errcode.TenantNotRegistered
+	}
+	return m.keep(a), errcode.OK
+}
+
+// TenantSnapshots returns the quota state of all tenants that have a policy or a charge,
+// sorted by name.
+func (m *Master) TenantSnapshots() []tenant.Snapshot { return m.book.Snapshots() }
+
+// TenantSnapshot returns the quota state of one tenant, if it has a policy or a charge.
+func (m *Master) TenantSnapshot(name string) (tenant.Snapshot, bool) { return m.book.Snapshot(name) }
+
+// TenantTotals returns the pool's capacity and the sums of requested and effective quotas.
+func (m *Master) TenantTotals() tenant.Totals { return m.book.Totals() }
+
+// Policies returns the policies in force, sorted by name.
+func (m *Master) Policies() []tenant.Policy { return m.book.Policies() }
+
+// ApplyPolicies replaces the whole set of policies, which the caller has validated, and
+// fits the effective quotas to it. Tenants that lose their policy keep their objects, readable
+// and removable, until those are gone.
+func (m *Master) ApplyPolicies(set []tenant.Policy) {
+	if err := m.book.ApplyPolicies(set); err != nil {
+		m.log.Error("policy not applied: it was not validated", "error", err)
+		return
+	}
+	m.recompute()
+	wake(m.wakeTenants)
+}
+
+// BeginRemoval closes a tenant to writes because its policy is about to go. It refuses with
+// ObjectNotFound when there is no policy and with TenantNotEmpty while the tenant owns
+// anything.
+func (m *Master) BeginRemoval(name string) errcode.Code {
+	switch err := m.book.BeginRemoval(name); {
+	case errors.Is(err, tenant.ErrNoPolicy):
+		return errcode.ObjectNotFound
+	case errors.Is(err, tenant.ErrNotEmpty):
+		return errcode.TenantNotEmpty
+	case err != nil:
+		return errcode.InternalError
+	}
+	if k, _ := m.request(name); k != nil && k.space.Len() > 0 {
+		m.book.CancelRemoval(name)
+		return errcode.TenantNotEmpty
+	}
+	return errcode.OK
+}
+
+// CancelRemoval opens a tenant again whose removal could not be saved.
+func (m *Master) CancelRemoval(name string) { m.book.CancelRemoval(name) }
