@@ -53,8 +53,9 @@ func (r *Rand) Uint64N(n uint64) uint64 {
 // Master is a master under test.
 type Master struct {
 	*core.Master
-	Clock *Clock
-	t     testing.TB
+	Clock   *Clock
+	t       testing.TB
+	pinging map[uint64]bool
 }
 
 // New makes a master from the default configuration as changed by the given functions. It
@@ -79,7 +80,7 @@ func New(t testing.TB, change ...func(*core.Config)) *Master {
 			t.Errorf("invariants at the end of the test: %v", err)
 		}
 	})
-	return &Master{Master: m, Clock: clock, t: t}
+	return &Master{Master: m, Clock: clock, t: t, pinging: make(map[uint64]bool)}
 }
 
 // Strict turns strict tenants on; use it with New.
@@ -91,15 +92,24 @@ func NoPoolEviction(c *core.Config) {
 	c.AllocationWait = 0
 }
 
-// Advance moves the clock in steps of at most a second and does the background work at each.
+// Advance moves the clock in steps of at most a second; at each, the clients that have mounted
+// something and are not silent ping, and the background work is done.
 func (m *Master) Advance(d time.Duration) {
 	for d > 0 {
 		step := min(d, time.Second)
 		m.Clock.Set(step)
 		d -= step
+		for n, alive := range m.pinging {
+			if alive {
+				m.Ping(ID(n))
+			}
+		}
 		m.Step()
 	}
 }
+
+// Silence stops client n from pinging while the clock advances; Mount starts it again.
+func (m *Master) Silence(n uint64) { m.pinging[n] = false }
 
 // ID returns a client or segment id made of n.
 func ID(n uint64) segment.UUID { return segment.UUID{First: n, Second: n} }
@@ -116,6 +126,7 @@ func (m *Master) Mount(n uint64, name string, size uint64) segment.Info {
 		m.t.Fatalf("remounting %q: %v", name, code)
 	}
 	m.Ping(ID(n))
+	m.pinging[n] = true
 	return info
 }
 
