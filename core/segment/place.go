@@ -81,12 +81,11 @@ func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 	first := len(out)
 	pl := placement{
 		pool:  p,
-		req:   req,
 		out:   out,
 		first: first,
 		want:  first + int(min(req.Replicas, uint64(len(l.groups)))),
 	}
-	pl.place(l)
+	pl.place(l, req)
 	if len(pl.out) == first {
 		return out, ErrNoSpace
 	}
@@ -115,39 +114,39 @@ func (p *Pool) AllocateOn(name string, size uint64) (Allocation, error) {
 	return a, nil
 }
 
-// placement is one Place under way.
+// placement is one Place under way. The request is passed beside it, so that it can stay on
+// the caller's stack.
 type placement struct {
 	pool  *Pool
-	req   *Request
 	out   []Allocation
 	first int // where this object's replicas begin in out
 	want  int // length of out when done
 }
 
-func (pl *placement) place(l *layout) {
+func (pl *placement) place(l *layout, req *Request) {
 	switch len(l.groups) {
 	case 0:
 		return
 	case 1:
-		pl.try(l.groups[0])
+		pl.try(req, l.groups[0])
 		return
 	}
-	if pl.preferred(l) || pl.local(l) {
+	if pl.preferred(l, req) || pl.local(l, req) {
 		return
 	}
-	if pl.pool.strategy == StrategyFreeRatioFirst && pl.emptiest(l) {
+	if pl.pool.strategy == StrategyFreeRatioFirst && pl.emptiest(l, req) {
 		return
 	}
-	pl.walk(l)
+	pl.walk(l, req)
 }
 
 // preferred tries the names asked for and reports whether all replicas are placed.
-func (pl *placement) preferred(l *layout) bool {
-	if name := pl.req.PreferredSegment; name != "" {
-		return pl.try(l.byName[name])
+func (pl *placement) preferred(l *layout, req *Request) bool {
+	if name := req.PreferredSegment; name != "" {
+		return pl.try(req, l.byName[name])
 	}
-	for _, name := range pl.req.Preferred {
-		if pl.try(l.byName[name]) {
+	for _, name := range req.Preferred {
+		if pl.try(req, l.byName[name]) {
 			return true
 		}
 	}
@@ -156,8 +155,7 @@ func (pl *placement) preferred(l *layout) bool {
 
 // local tries all names in the order of hosts, the writer's or the next one first, and inside
 // a host in an order that depends on the key.
-func (pl *placement) local(l *layout) bool {
-	req := pl.req
+func (pl *placement) local(l *layout, req *Request) bool {
 	if pl.pool.strategy != StrategyLocalFirst && !req.SameNode || req.Replicas != 1 || req.HostID == "" {
 		return false
 	}
@@ -168,7 +166,7 @@ func (pl *placement) local(l *layout) bool {
 		groups := l.hosts[(start+i)%len(l.hosts)].groups
 		n := uint64(len(groups))
 		for j := range n {
-			if pl.try(groups[(req.KeyHash%n+j)%n]) {
+			if pl.try(req, groups[(req.KeyHash%n+j)%n]) {
 				return true
 			}
 		}
@@ -177,7 +175,7 @@ func (pl *placement) local(l *layout) bool {
 }
 
 // emptiest tries a window of names from a random one on, the emptiest first.
-func (pl *placement) emptiest(l *layout) bool {
+func (pl *placement) emptiest(l *layout, req *Request) bool {
 	type candidate struct {
 		group *group
 		ratio float64
@@ -193,7 +191,7 @@ func (pl *placement) emptiest(l *layout) bool {
 	}
 	slices.SortStableFunc(window, func(a, b candidate) int { return cmp.Compare(b.ratio, a.ratio) })
 	for _, c := range window {
-		if pl.try(c.group) {
+		if pl.try(req, c.group) {
 			return true
 		}
 	}
@@ -201,11 +199,11 @@ func (pl *placement) emptiest(l *layout) bool {
 }
 
 // walk tries names from a random one on.
-func (pl *placement) walk(l *layout) {
+func (pl *placement) walk(l *layout, req *Request) {
 	n := uint64(len(l.groups))
 	start := pl.pool.rnd.Uint64N(n)
 	for i := range min(walkLimit, n) {
-		if pl.try(l.groups[(start+i)%n]) {
+		if pl.try(req, l.groups[(start+i)%n]) {
 			return
 		}
 	}
@@ -213,8 +211,8 @@ func (pl *placement) walk(l *layout) {
 
 // try places a replica on a name unless it may not be used or already has one, and reports
 // whether all replicas are placed.
-func (pl *placement) try(g *group) bool {
-	if g == nil || slices.Contains(pl.req.Exclude, g.name) {
+func (pl *placement) try(req *Request, g *group) bool {
+	if g == nil || slices.Contains(req.Exclude, g.name) {
 		return false
 	}
 	for i := pl.first; i < len(pl.out); i++ {
@@ -222,7 +220,7 @@ func (pl *placement) try(g *group) bool {
 			return false
 		}
 	}
-	if a, ok := g.allocate(pl.req.Size, pl.pool.rnd); ok {
+	if a, ok := g.allocate(req.Size, pl.pool.rnd); ok {
 		pl.out = append(pl.out, a)
 	}
 	return len(pl.out) == pl.want
