@@ -59,6 +59,14 @@ func resize(s []int32, n int) []int32 {
 	return s[:n]
 }
 
+// resized returns s with length n; elements keep what they hold, also beyond the old length.
+func resized[E any](s []E, n int) []E {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]E, n-cap(s))...)
+}
+
 // BatchPutStart is PutStart for each key with its size, in order; each stands for itself. It
 // returns out with exactly one element per key, reusing what it holds. Where the numbers of
 // keys, sizes and per-key fields differ, every key is answered InvalidParams.
@@ -72,10 +80,7 @@ func (m *Master) BatchUpsertStart(client segment.UUID, tenantName string, keys [
 }
 
 func (m *Master) startBatch(client segment.UUID, tenantName string, keys []string, sizes []uint64, config *object.ReplicateConfig, out []errcode.Result[[]object.ReplicaDescriptor], start starter) []errcode.Result[[]object.ReplicaDescriptor] {
-	for len(out) < len(keys) {
-		out = append(out, errcode.Result[[]object.ReplicaDescriptor]{})
-	}
-	out = out[:len(keys)]
+	out = resized(out, len(keys))
 	refuse := errcode.OK
 	if len(keys) != len(sizes) || !perKey(config, len(keys)) {
 		refuse = errcode.InvalidParams

@@ -165,7 +165,7 @@ func (m *Master) describe(sh *object.Shard, key string, out *object.ReplicaList)
 // BatchGetReplicaList answers GetReplicaList for each key, in the order of keys. It returns out
 // with exactly one element per key, reusing what it holds.
 func (m *Master) BatchGetReplicaList(tenantName string, keys []string, out []errcode.Result[object.ReplicaList]) []errcode.Result[object.ReplicaList] {
-	out = slices.Grow(out[:0], len(keys))[:len(keys)]
+	out = resized(out, len(keys))
 	k, code := m.request(tenantName)
 	if k == nil {
 		if code == errcode.OK {

@@ -10,6 +10,7 @@
 package client
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core/segment"
@@ -151,10 +152,13 @@ func (r *Registry) State(id segment.UUID) State {
 
 // RememberHost keeps the host a client said it runs on.
 func (r *Registry) RememberHost(id segment.UUID, host string) {
+	if host == "" {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.clients[id]; e != nil && host != "" {
-		e.hostID = host
+	if e := r.clients[id]; e != nil && e.hostID != host {
+		e.hostID = strings.Clone(host)
 	}
 }
 
