@@ -56,10 +56,10 @@ func (a *allocator) init(size uint64) {
 	for i := range a.heads {
 		a.heads[i] = noNode
 	}
-	a.top.Store(-1)
 	i := a.take()
 	*a.at(i) = node{units: a.total, left: noNode, right: noNode}
 	a.file(i)
+	a.show()
 }
 
 // drop forgets everything; nothing can be allocated or freed afterwards.
@@ -139,6 +139,7 @@ func (a *allocator) allocate(size uint64) (offset uint64, index uint32, ok bool)
 		n.right = r
 		a.file(r)
 	}
+	a.show()
 	return uint64(n.offset) << a.shift, index, true
 }
 
@@ -171,6 +172,7 @@ func (a *allocator) free(offset uint64, index uint32) bool {
 		a.recycle(right)
 	}
 	a.file(index)
+	a.show()
 	return true
 }
 
@@ -197,9 +199,6 @@ func (a *allocator) file(index uint32) {
 	}
 	a.heads[bin] = index
 	a.occupied[bin/64] |= 1 << (bin % 64)
-	if int32(bin) > a.top.Load() {
-		a.top.Store(int32(bin))
-	}
 }
 
 // unfile takes a free region out of its bin.
@@ -218,19 +217,22 @@ func (a *allocator) unfile(index uint32) {
 		return
 	}
 	a.occupied[bin/64] &^= 1 << (bin % 64)
-	if int32(bin) == a.top.Load() {
-		a.top.Store(a.highest())
-	}
 }
 
-// highest returns the highest bin with a free region, -1 if there is none.
-func (a *allocator) highest() int32 {
+// show makes the highest bin with a free region known to mayFit. It is called once at the end
+// of each change: what lies between must not be seen, because a region that is being split is
+// in no bin for a moment.
+func (a *allocator) show() {
+	top := int32(-1)
 	for word := len(a.occupied) - 1; word >= 0; word-- {
 		if set := a.occupied[word]; set != 0 {
-			return int32(word*64 + bits.Len64(set) - 1)
+			top = int32(word*64 + bits.Len64(set) - 1)
+			break
 		}
 	}
-	return -1
+	if top != a.top.Load() {
+		a.top.Store(top)
+	}
 }
 
 func (a *allocator) at(index uint32) *node {

@@ -314,9 +314,11 @@ func (m *naive) largestGap() uint64 {
 	return max(gap, m.size-end)
 }
 
-// exercise drives an allocator and its model by the given bytes: three for each step.
+// exercise drives an allocator and its model by the given bytes, three for each step. The model
+// holds what is reserved, so that its gaps are exactly the allocator's free regions.
 func exercise(t *testing.T, size uint64, script []byte) {
-	a, m := newAllocator(size), &naive{size: size}
+	a := newAllocator(size)
+	m := &naive{size: uint64(a.total) << a.shift}
 	for step := 0; len(script) >= 3 && step < 4000; step++ {
 		op, arg := script[0], uint64(binary.LittleEndian.Uint16(script[1:]))
 		script = script[3:]
@@ -325,20 +327,19 @@ func exercise(t *testing.T, size uint64, script []byte) {
 			give(t, a, m.held[i])
 			m.held = slices.Delete(m.held, i, i+1)
 		} else {
-			x := taken{size: arg << (op % 32)}
-			var ok bool
-			if x.offset, x.node, ok = a.allocate(x.size); ok {
-				if why := m.fits(x); why != "" {
+			want := arg << (op % 32)
+			largest := uint64(binUnits(binBelow(uint32(m.largestGap()>>a.shift)))) << a.shift
+			offset, node, ok := a.allocate(want)
+			if ok != (want > 0 && want <= largest) {
+				t.Fatalf("step %d: %d bytes allocated %v, the largest gap serves %d", step, want, ok, largest)
+			}
+			if ok {
+				bin, _ := a.bin(want)
+				x := taken{offset, uint64(binUnits(bin)) << a.shift, node}
+				if why := m.fits(x); why != "" || x.size < want {
 					t.Fatalf("step %d: %d bytes at %d: %s", step, x.size, x.offset, why)
 				}
 				m.held = append(m.held, x)
-			} else if gap := m.largestGap(); x.size != 0 && a.live < a.nodeCap {
-				// Rounding of request and region costs a step of an eighth each and a
-				// quantum each; beyond that a gap must have been found.
-				quantum := uint64(1) << a.shift
-				if gap > quantum && (gap-quantum)/4*3 > x.size+quantum {
-					t.Fatalf("step %d: %d bytes refused with a gap of %d", step, x.size, gap)
-				}
 			}
 		}
 		if step%16 == 0 {

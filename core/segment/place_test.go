@@ -517,6 +517,25 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
+// A region that is being split by one writer must not look like a full segment to another.
+func TestConcurrentWritersAllFindRoom(t *testing.T) {
+	p := pool(t, StrategyRandom, rolls{}, 64*gib, "a")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5000 {
+				a, err := p.AllocateOn("a", 4096)
+				if err != nil {
+					t.Error("refused by an empty segment")
+					return
+				}
+				a.Free()
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Once an unmount has begun or a client is suspended, nothing more is allocated there, however
 // old the layout that placement works with.
 func TestNothingIsAllocatedAfterTheEnd(t *testing.T) {
