@@ -1,0 +1,42 @@
+# The verbs of this project. Every one works on a fresh machine with Go alone, but for
+# conformance and e2e, which install the released clients.
+GO ?= go
+TOOL := $(GO) tool -modfile=tools/go.mod
+
+.PHONY: build run test race lint gen fuzz bench conformance docs e2e
+
+build: ## the master, into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+run: build ## the master with the sample policy
+	bin/mooncake_master --enable_multi_tenants=true --tenant_quota_connector_uri=docs/examples/tenant_quotas.yaml
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race ./...
+
+lint: ## vet, staticcheck with documentation checks, gofumpt
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@unformatted=$$(git ls-files -z '*.go' | xargs -0 $(TOOL) gofumpt -l); \
+	if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi
+
+gen: ## generated code
+	$(GO) generate ./...
+
+fuzz: ## every fuzz target for FUZZTIME (default 10s) each
+	conformance/fuzz.sh $${FUZZTIME:-10s}
+
+bench: ## micro-benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## the released clients against this master and the C++ ones
+	conformance/run.sh --quick
+
+docs: ## run every command that the documentation shows
+	conformance/docs.sh
+
+e2e: ## the heavy suites in full
+	conformance/e2e.sh

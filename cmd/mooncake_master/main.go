@@ -1,0 +1,19 @@
+// Command mooncake_master is the master of a Mooncake Store: it keeps the metadata of a shared
+// pool of memory, admits writes against tenants' quotas, and answers the released clients.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mooncake-go/mooncake-master/cmd/mooncake_master/app"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := app.Main(ctx, os.Args[1:], app.System(app.Version), os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
