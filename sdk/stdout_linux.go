@@ -1,0 +1,6 @@
+package sdk
+
+import "syscall"
+
+// redirect makes descriptor to a copy of descriptor from.
+func redirect(from, to int) error { return syscall.Dup3(from, to, 0) }
