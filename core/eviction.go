@@ -33,7 +33,8 @@ type harvest struct {
 	sets  []victims
 	total got
 	taken map[*object.Object]bool // members of groups in sets
-	aside []*object.Object        // popped, but not to be evicted now: they go back in line
+	back  []*object.Object        // popped, and as good candidates as before for somebody else
+	aside []*object.Object        // popped, but nobody can evict them now
 }
 
 // retryAfter is when an object that can't be evicted for a reason other than its lease is
@@ -55,16 +56,18 @@ func (m *Master) reclaim(k *keeper, w want) got {
 	var g got
 	if w.whole && !h.total.reaches(w) {
 		for _, v := range h.sets {
-			h.aside = append(h.aside, v.objects...)
+			h.back = append(h.back, v.objects...)
 		}
 	} else {
 		for _, v := range h.sets {
 			m.evictSet(k, v, now, &g)
 		}
-		now += retryAfter
+	}
+	for _, o := range h.back {
+		m.putBack(k, o, 0)
 	}
 	for _, o := range h.aside {
-		m.putBack(k, o, now)
+		m.putBack(k, o, now+retryAfter)
 	}
 	return g
 }
@@ -101,8 +104,12 @@ func (m *Master) consider(k *keeper, h *harvest, o *object.Object, rank int64, w
 	bytes := o.Size * uint64(o.EvictableReplicas())
 	group := o.Group()
 	sh.RUnlock()
-	if bytes == 0 || o == w.except {
+	switch {
+	case bytes == 0:
 		h.aside = append(h.aside, o)
+		return
+	case o == w.except:
+		h.back = append(h.back, o)
 		return
 	}
 	if group == nil {
@@ -125,6 +132,9 @@ func (m *Master) consider(k *keeper, h *harvest, o *object.Object, rank int64, w
 		h.total.bytes += bytes
 		h.total.objects++
 	}
+	if !h.taken[o] {
+		h.back = append(h.back, o) // leased in between
+	}
 	h.sets = append(h.sets, v)
 }
 
@@ -143,7 +153,7 @@ func (m *Master) evictable(k *keeper, o *object.Object, class evict.Class, now i
 func (m *Master) evictSet(k *keeper, v victims, now int64, g *got) {
 	if v.group != nil && !k.space.Doom(v.group, v.objects, now) {
 		for _, o := range v.objects {
-			m.putBack(k, o, now)
+			m.putBack(k, o, 0)
 		}
 		return
 	}
@@ -171,7 +181,8 @@ func (m *Master) evictSet(k *keeper, v victims, now int64, g *got) {
 	}
 }
 
-// putBack puts an object that was popped in line again, not to be met before the instant.
+// putBack puts an object that was popped in line again, where it was but not to be met before
+// the instant.
 func (m *Master) putBack(k *keeper, o *object.Object, instant int64) {
 	sh := k.space.Shard(o.Key)
 	sh.RLock()

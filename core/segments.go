@@ -139,15 +139,18 @@ func (m *Master) GracefulUnmountSegment(id, client segment.UUID, graceMs uint64)
 		return allocationCode(err)
 	}
 	const longest = uint64(1) << 40 // milliseconds; the sum below can't overflow
-	m.graceful.add(timer{at: m.clock.Now() + int64(min(graceMs, longest))*1e6, id: id, client: client})
+	if s := m.pool.ByID(id); s != nil {
+		m.graceful.add(timer{at: m.clock.Now() + int64(min(graceMs, longest))*1e6, seg: s})
+	}
 	return errcode.OK
 }
 
-// endGraces unmounts the segments whose grace has ended.
+// endGraces unmounts the segments whose grace has ended. What has been mounted under the same
+// id since is another segment.
 func (m *Master) endGraces() {
 	for _, t := range m.graceful.due(m.clock.Now()) {
-		if s := m.pool.ByID(t.id); s != nil && s.Client == t.client && s.Status() == segment.StatusGracefullyUnmounting {
-			m.UnmountSegment(t.id, t.client)
+		if m.pool.ByID(t.seg.Info.ID) == t.seg {
+			m.UnmountSegment(t.seg.Info.ID, t.seg.Client)
 		}
 	}
 }
@@ -265,8 +268,8 @@ type gracefulTimers struct {
 }
 
 type timer struct {
-	at         int64
-	id, client segment.UUID
+	at  int64
+	seg *segment.Mounted
 }
 
 func (g *gracefulTimers) add(t timer) {

@@ -29,14 +29,15 @@ const (
 	Pinned = Class(pinned)
 )
 
-// Order keeps the evictable items of one tenant, oldest rank first, soft-pinned ones apart.
-// Ranks are instants in nanoseconds. The zero Order is ready to use.
+// Order keeps the evictable items of one tenant, oldest rank first and of equal ranks the one
+// that came first, soft-pinned ones apart. Ranks are instants in nanoseconds. The zero Order is ready to use.
 type Order[T Item] struct {
 	mu     sync.Mutex
 	heaps  [3]lazyHeap[T] // by class; heaps[absent] is unused
 	counts [3]int
 	pins   lazyHeap[T] // pinned items by the end of their pin
 	pin    map[T]pinState
+	seq    uint32 // of the last entry made
 }
 
 // pinState is what is known of a pinned item: when its pin ends and the rank it was recorded
@@ -140,13 +141,14 @@ func (o *Order[T]) enter(x T, class uint8, rank, pinUntil int64) {
 	s := x.OrderSlot()
 	s.class = class
 	o.counts[class]++
-	o.heaps[class].push(entry[T]{rank, x, s.gen})
+	o.seq++
+	o.heaps[class].push(entry[T]{rank, x, s.gen, o.seq})
 	if class == pinned {
 		if o.pin == nil {
 			o.pin = make(map[T]pinState)
 		}
 		o.pin[x] = pinState{pinUntil, rank}
-		o.pins.push(entry[T]{pinUntil, x, s.gen})
+		o.pins.push(entry[T]{pinUntil, x, s.gen, o.seq})
 	}
 }
 
@@ -180,6 +182,12 @@ type entry[T Item] struct {
 	key int64
 	x   T
 	gen uint32
+	seq uint32 // breaks ties: a batch of reads gives many objects the same rank
+}
+
+func (e *entry[T]) before(f *entry[T]) bool {
+	// Sequence numbers wrap; those of entries that live at the same time are close.
+	return e.key < f.key || e.key == f.key && int32(e.seq-f.seq) < 0
 }
 
 func (e entry[T]) current(class uint8) bool {
@@ -198,7 +206,7 @@ func (h *lazyHeap[T]) push(e entry[T]) {
 	i := len(h.entries) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if h.entries[parent].key <= e.key {
+		if !e.before(&h.entries[parent]) {
 			break
 		}
 		h.entries[i] = h.entries[parent]
@@ -230,11 +238,11 @@ func (h *lazyHeap[T]) sink(i int, e entry[T]) {
 		}
 		least := first
 		for c := first + 1; c < min(first+4, n); c++ {
-			if h.entries[c].key < h.entries[least].key {
+			if h.entries[c].before(&h.entries[least]) {
 				least = c
 			}
 		}
-		if h.entries[least].key >= e.key {
+		if !h.entries[least].before(&e) {
 			break
 		}
 		h.entries[i] = h.entries[least]

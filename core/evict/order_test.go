@@ -2,6 +2,7 @@ package evict
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"testing"
 )
@@ -160,5 +161,20 @@ func TestWatermarks(t *testing.T) {
 		if got := c.w.TenantExcess(c.used, c.effective); got != c.want {
 			t.Errorf("%+v used %d of %d: excess %d, want %d", c.w, c.used, c.effective, got, c.want)
 		}
+	}
+}
+
+func TestOrderOfEqualRanksIsThatOfInsertion(t *testing.T) {
+	var o Order[*node]
+	o.seq = 1<<32 - 50 // the numbers wrap on the way
+	var want []int
+	for i := range 200 {
+		o.Insert(&node{id: i, rank: 7}, 7, 0, 0)
+		want = append(want, i)
+	}
+	// A stale one is met first and goes behind those of the rank it turns out to have.
+	o.Insert(&node{id: 999, rank: 7}, 3, 0, 0)
+	if got := drain(&o, Plain, 10); !slices.Equal(got, append(want, 999)) {
+		t.Fatalf("%v", got)
 	}
 }

@@ -3,6 +3,7 @@
 package mastertest
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -108,6 +109,9 @@ func (m *Master) Advance(d time.Duration) {
 	}
 }
 
+// Revive lets client n ping again while the clock advances.
+func (m *Master) Revive(n uint64) { m.pinging[n] = true }
+
 // Silence stops client n from pinging while the clock advances; Mount starts it again.
 func (m *Master) Silence(n uint64) { m.pinging[n] = false }
 
@@ -118,16 +122,33 @@ func ID(n uint64) segment.UUID { return segment.UUID{First: n, Second: n} }
 // clients do.
 func (m *Master) Mount(n uint64, name string, size uint64) segment.Info {
 	m.t.Helper()
-	info := segment.Info{ID: segment.UUID{First: n, Second: uint64(len(name)) + size}, Name: name, Base: 1 << 32, Size: size, Endpoint: name, Protocol: "tcp"}
+	info := Segment(n, name, size)
+	m.MountInfo(n, info)
+	return info
+}
+
+// Segment describes a segment of client n.
+func Segment(n uint64, name string, size uint64) segment.Info {
+	return segment.Info{ID: segment.UUID{First: n, Second: nameHash(name)}, Name: name, Base: 1 << 32, Size: size, Endpoint: name, Protocol: "tcp"}
+}
+
+// MountInfo is Mount of a segment that is described in full.
+func (m *Master) MountInfo(n uint64, info segment.Info) {
+	m.t.Helper()
 	if code := m.MountSegment(info, ID(n)); code != errcode.OK {
-		m.t.Fatalf("mounting %q: %v", name, code)
+		m.t.Fatalf("mounting %q: %v", info.Name, code)
 	}
 	if code := m.ReMountSegment([]segment.Info{info}, ID(n)); code != errcode.OK {
-		m.t.Fatalf("remounting %q: %v", name, code)
+		m.t.Fatalf("remounting %q: %v", info.Name, code)
 	}
 	m.Ping(ID(n))
 	m.pinging[n] = true
-	return info
+}
+
+func nameHash(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
 }
 
 // Policies puts quotas in force, given as name, bytes, name, bytes, ...
