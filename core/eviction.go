@@ -120,8 +120,11 @@ func (m *Master) consider(k *keeper, h *harvest, o *object.Object, rank int64, w
 	}
 	v := victims{group: group}
 	for _, member := range k.space.Members(o) {
+		if h.taken[member] || member == w.except {
+			continue
+		}
 		bytes := m.evictable(k, member, class, now)
-		if bytes == 0 || member == w.except {
+		if bytes == 0 {
 			continue
 		}
 		if h.taken == nil {
