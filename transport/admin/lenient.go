@@ -126,7 +126,7 @@ func (l *lenient) object(fields map[string]func()) error {
 	}
 }
 
-// name reads the name of a field. Once it held an escape it may end with the text.
+// name reads the name of a field. Right after an escape it may end with the text.
 func (l *lenient) name() string {
 	l.match('"')
 	if l.err != nil {
@@ -139,21 +139,22 @@ func (l *lenient) name() string {
 	return text
 }
 
-// str reads a string value.
+// str reads a string value, whose end may be missing like that of a name.
 func (l *lenient) str() string {
 	l.blanks()
 	l.match('"')
 	if l.err != nil {
 		return ""
 	}
-	text, closed, _ := l.text()
-	if !closed {
+	text, closed, escaped := l.text()
+	if !closed && !escaped {
 		l.fail(errQuote)
 	}
 	return text
 }
 
-// text reads up to the closing quote, whose opening one is taken.
+// text reads up to the closing quote, whose opening one is taken, and says whether it was
+// there and whether the last character was an escape.
 func (l *lenient) text() (text string, closed, escaped bool) {
 	var b []byte
 	for l.at < len(l.in) {
@@ -162,11 +163,10 @@ func (l *lenient) text() (text string, closed, escaped bool) {
 		if c == '"' {
 			return string(b), true, escaped
 		}
-		if c != '\\' {
+		if escaped = c == '\\'; !escaped {
 			b = append(b, c)
 			continue
 		}
-		escaped = true
 		if l.at >= len(l.in) {
 			l.fail(errQuote)
 			return "", false, true
