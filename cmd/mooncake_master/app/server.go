@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/mooncake-go/mooncake-master/core"
-	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/transport"
+	"github.com/mooncake-go/mooncake-master/transport/admin"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
 )
 
@@ -25,99 +23,131 @@ const stopTimeout = 5 * time.Second
 // Server is a whole master: the core and everything through which it is reached. Build binds
 // every listener, Start serves them, Close stops in the reverse order.
 type Server struct {
-	cfg    *Config
-	log    hclog.Logger
-	master *core.Master
-	rpc    *rpc.Server
+	cfg     *Config
+	log     hclog.Logger
+	version string
+	started time.Time
 
 	listeners listeners
-	failed    chan error
-	cancel    context.CancelFunc // of the background work
-	wg        sync.WaitGroup
+	master    *core.Master
+	policy    *source // nil without strict tenants
+	metadata  metadata
+	rpc       *rpc.Server
+	admin     *admin.Server
+	reporter  *admin.Reporter
+
+	ready  atomic.Bool
+	failed chan error
+	stop   context.CancelFunc // ends the background work
+	wg     sync.WaitGroup
 }
 
-// listeners are bound before any is served, so that a port that is taken stops the start
-// before anybody is answered.
-type listeners struct {
-	rpc net.Listener
-}
-
-// monotonic is the core's clock: nanoseconds since shortly before the process started.
-type monotonic struct{ base time.Time }
-
-func (c monotonic) Now() int64 { return int64(time.Since(c.base)) + int64(time.Second) }
-
-// process is the randomness of the process.
-type process struct{}
-
-func (process) Uint64N(n uint64) uint64 { return rand.Uint64N(n) }
-
-func tick(d time.Duration) (<-chan time.Time, func()) {
-	t := time.NewTicker(d)
-	return t.C, t.Stop
-}
-
-// Build makes a master that is ready to be started.
+// Build makes a master that is ready to be started; all its listeners are bound.
 func Build(cfg *Config, version string, log hclog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, failed: make(chan error, 4)}
-	master, err := core.New(cfg.core(), core.Deps{
-		Clock: monotonic{time.Now()},
-		Rand:  process{},
-		Log:   log.Named("core"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.master = master
-	s.rpc, err = rpc.NewServer(rpc.Options{
-		Now:         time.Now,
-		Logger:      log.Named("rpc"),
-		MaxFrame:    cfg.RPC.MaxFrameBytes,
-		IdleTimeout: cfg.RPC.IdleTimeout,
-		Delay:       !cfg.RPC.NoDelay,
-	})
-	if err != nil {
-		return nil, err
-	}
-	transport.Bind(s.rpc, master)
-	if err := s.bind(); err != nil {
+	s := &Server{cfg: cfg, log: log, version: version, started: time.Now(), failed: make(chan error, 4)}
+	if err := s.build(); err != nil {
 		return nil, errors.Join(err, s.listeners.close())
 	}
 	return s, nil
 }
 
-// bind opens all listeners.
-func (s *Server) bind() (err error) {
-	s.listeners.rpc, err = listen("rpc_port", s.cfg.RPC.Host, s.cfg.RPC.Port)
+func (s *Server) build() (err error) {
+	if s.listeners, err = bind(s.cfg); err != nil {
+		return err
+	}
+	s.metadata = newMetadata(s.cfg, s.log)
+	s.master, err = core.New(s.cfg.core(), core.Deps{
+		Clock:          monotonic{s.started},
+		Rand:           process{},
+		Log:            s.log.Named("core"),
+		SegmentExpired: s.metadata.expired,
+	})
+	if err != nil {
+		return err
+	}
+	if s.cfg.Tenants.Enabled {
+		if s.policy, err = newSource(s.cfg, s.master, s.log); err != nil {
+			return err
+		}
+	}
+	s.rpc, err = rpc.NewServer(rpc.Options{
+		Now:         time.Now,
+		Logger:      s.log.Named("rpc"),
+		MaxFrame:    s.cfg.RPC.MaxFrameBytes,
+		IdleTimeout: s.cfg.RPC.IdleTimeout,
+		Delay:       !s.cfg.RPC.NoDelay,
+	})
+	if err != nil {
+		return err
+	}
+	transport.Bind(s.rpc, s.master)
+	state := s.state()
+	s.reporter = admin.NewReporter(state, s.started)
+	s.admin, err = admin.NewServer(state, s.reporter, admin.Options{Version: s.version, Now: time.Now, Log: s.log.Named("admin")})
 	return err
 }
 
-// listen opens one listener; an error names the flag that chose it.
-func listen(flag, host string, port int) (net.Listener, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port)))
-	if err != nil {
-		return nil, fmt.Errorf("--%s=%d: %w; choose a free port, or 0 for any", flag, port, err)
+// state is what the admin server reads.
+func (s *Server) state() admin.State {
+	st := admin.State{
+		Service: func() admin.ServiceState {
+			if s.ready.Load() {
+				return admin.Serving()
+			}
+			return admin.Starting()
+		},
+		Objects:  s.master,
+		SoftPins: s.master,
+		Segments: s.master,
+		Tenants:  s.master,
+		Stats:    s.master.Stats,
+		Calls:    s.rpc.Counters,
+		Listener: s.rpc.Stats,
 	}
-	return l, nil
+	if s.policy != nil {
+		st.Policy = s.policy.manager
+		st.Connector = s.policy.status
+	}
+	return st
 }
 
-func (l *listeners) close() error {
-	var errs []error
-	for _, x := range []net.Listener{l.rpc} {
-		if x != nil {
-			errs = append(errs, x.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Start serves everything.
+// Start puts the policy in force and serves everything. The admin server answers first, so
+// that a start that takes its time can be watched.
 func (s *Server) Start(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.cancel = cancel
+	s.stop = cancel
+	s.serve("admin", func() error { return s.admin.Serve(s.listeners.admin) })
+	if s.metadata.server != nil {
+		s.serve("metadata", func() error { return s.metadata.server.Serve(s.listeners.metadata) })
+	}
+	if s.policy != nil {
+		if err := s.policy.start(ctx); err != nil {
+			return err
+		}
+	}
 	s.wg.Go(func() { s.master.Run(work, tick) })
+	if s.cfg.Admin.Report {
+		s.wg.Go(func() { s.report(work) })
+	}
+	s.ready.Store(true)
 	s.serve("rpc", func() error { return s.rpc.Serve(s.listeners.rpc) })
 	return nil
+}
+
+// reportPeriod is how often the summary line is logged.
+const reportPeriod = 10 * time.Second
+
+func (s *Server) report(ctx context.Context) {
+	c, stop := tick(reportPeriod)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-c:
+			s.log.Info(s.reporter.LogLine(now))
+		}
+	}
 }
 
 // serve runs one server until it ends; ending other than by Close is a failure of the master.
@@ -135,49 +165,35 @@ func (s *Server) Failed() <-chan error { return s.failed }
 // RPCAddr returns the address the clients talk to.
 func (s *Server) RPCAddr() net.Addr { return s.listeners.rpc.Addr() }
 
+// AdminAddr returns the address of the admin interface and the metrics.
+func (s *Server) AdminAddr() net.Addr { return s.listeners.admin.Addr() }
+
 // Master returns the core.
 func (s *Server) Master() *core.Master { return s.master }
 
 // Addresses is one line that says where the master listens.
 func (s *Server) Addresses() string {
-	return "mooncake_master is serving: rpc " + s.RPCAddr().String()
+	line := "mooncake_master is serving: rpc " + s.RPCAddr().String() + " http " + s.AdminAddr().String()
+	if l := s.listeners.metadata; l != nil {
+		line += " metadata " + l.Addr().String()
+	}
+	return line
 }
 
-// Close stops serving; requests that have arrived whole are answered first.
+// Close stops serving; requests that have arrived whole are answered first. The admin server
+// answers until the end.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	err := s.rpc.Shutdown(ctx)
-	if s.cancel != nil {
-		s.cancel()
+	s.ready.Store(false)
+	if s.policy != nil {
+		s.policy.close()
 	}
+	if s.stop != nil {
+		s.stop()
+	}
+	err = errors.Join(err, s.metadata.close(ctx), s.admin.Shutdown(ctx))
 	s.wg.Wait()
-	return err
+	return errors.Join(err, s.listeners.close())
 }
-
-// core returns the part of the configuration that is the core's.
-func (c *Config) core() core.Config {
-	k := core.Default()
-	k.MultiTenant = c.Tenants.Enabled
-	k.QuotaExceeded = core.QuotaExceeded(c.Tenants.Exceeded)
-	k.LeaseTTL = c.Objects.LeaseTTL
-	k.SoftPinTTL = c.Objects.SoftPinTTL
-	k.MaxSoftPinTTL = c.Objects.MaxSoftPinTTL
-	k.PutDiscardTimeout = c.Objects.PutStartDiscard
-	k.PutReleaseTimeout = c.Objects.PutStartRelease
-	k.AllowEvictSoftPins = c.Eviction.AllowSoftPinned
-	k.EvictionRatio = c.Eviction.Ratio
-	k.EvictionWatermark = c.Eviction.HighWatermark
-	k.TenantWatermark = c.Eviction.TenantHighWatermark
-	k.ClientActiveTTL = c.Clients.ActiveTTL
-	k.ClientSuspicionTTL = c.Clients.SuspicionTTL
-	k.AllocationStrategy = c.Placement.Strategy
-	k.EnableDiskEviction = c.Storage.DiskEviction
-	k.DiskQuotaBytes = c.Storage.QuotaBytes
-	if c.Storage.RootDir != "" {
-		k.FSDir = strings.TrimRight(c.Storage.RootDir, "/") + "/" + c.ClusterID
-	}
-	return k
-}
-
-var _ segment.Rand = process{}

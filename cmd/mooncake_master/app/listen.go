@@ -1,0 +1,52 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// listeners are bound before any is served, so that a port that is taken ends the start before
+// anybody is answered.
+type listeners struct {
+	rpc      net.Listener
+	admin    net.Listener
+	metadata net.Listener // nil when off
+}
+
+func bind(cfg *Config) (l listeners, err error) {
+	if l.rpc, err = listen("rpc_port", cfg.RPC.Host, cfg.RPC.Port); err != nil {
+		return l, err
+	}
+	if l.admin, err = listen("metrics_port", cfg.Admin.Host, cfg.Admin.Port); err != nil {
+		return l, err
+	}
+	if cfg.Metadata.Enabled {
+		l.metadata, err = listen("http_metadata_server_port", cfg.Metadata.Host, cfg.Metadata.Port)
+	}
+	return l, err
+}
+
+// listen opens one listener; an error names the flag that chose it.
+func listen(flag, host string, port int) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("--%s=%d: %w; choose a free port, or 0 for any", flag, port, err)
+	}
+	return l, nil
+}
+
+// close closes what is open. A listener that its server has closed already is no error.
+func (l *listeners) close() error {
+	var errs []error
+	for _, x := range []net.Listener{l.rpc, l.admin, l.metadata} {
+		if x != nil {
+			if err := x.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
