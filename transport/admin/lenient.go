@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"errors"
 	"strconv"
 	"unicode/utf16"
 )
@@ -17,16 +16,22 @@ type lenient struct {
 	err error
 }
 
-var (
-	errEnd      = errors.New("Unexpected end of buffer. Expected:") //nolint:staticcheck // text of the interface
-	errNumber   = errors.New("Failed to parse number")
-	errQuote    = errors.New(`Expected "`)
-	errBracket  = errors.New("Expected ]")
-	errUnicode  = errors.New("Invalid Unicode Escape Hex")
-	errComment  = errors.New("Unexpected end, expected comment")
-	errSlash    = errors.New("Expected / or * after /")
-	errNull     = errors.New("Expected these: ull")
-	errOptional = errors.New("Unexexpected eof")
+// refusal is why a body is not taken, in the words of the released masters.
+type refusal string
+
+// Error returns the words.
+func (r refusal) Error() string { return string(r) }
+
+const (
+	errEnd      = refusal("Unexpected end of buffer. Expected:")
+	errNumber   = refusal("Failed to parse number")
+	errQuote    = refusal(`Expected "`)
+	errBracket  = refusal("Expected ]")
+	errUnicode  = refusal("Invalid Unicode Escape Hex")
+	errComment  = refusal("Unexpected end, expected comment")
+	errSlash    = refusal("Expected / or * after /")
+	errNull     = refusal("Expected these: ull")
+	errOptional = refusal("Unexexpected eof")
 )
 
 func (l *lenient) fail(err error) {
@@ -86,7 +91,7 @@ func (l *lenient) match(c byte) {
 	case l.at >= len(l.in):
 		l.fail(errEnd)
 	case l.in[l.at] != c:
-		l.fail(errors.New("Expected these: " + string(rune(c))))
+		l.fail(refusal("Expected these: " + string(rune(c))))
 	default:
 		l.at++
 	}
