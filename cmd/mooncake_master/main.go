@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	if code, ok := app.Connector(os.Args[1:], os.Stderr); ok {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := app.Main(ctx, os.Args[1:], app.System(app.Version), os.Stdout, os.Stderr)
 	stop()

@@ -66,9 +66,7 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	if s.cfg.Tenants.Enabled {
-		if s.policy, err = newSource(s.cfg, s.master, s.log); err != nil {
-			return err
-		}
+		s.policy = newSource(s.cfg, s.master, s.log)
 	}
 	s.rpc, err = rpc.NewServer(rpc.Options{
 		Now:         time.Now,
@@ -105,7 +103,7 @@ func (s *Server) state() admin.State {
 		Listener: s.rpc.Stats,
 	}
 	if s.policy != nil {
-		st.Policy = s.policy.manager
+		st.Policy = s.policy
 		st.Connector = s.policy.status
 	}
 	return st

@@ -2,26 +2,87 @@ package app
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/mooncake-go/mooncake-master/core"
+	"github.com/mooncake-go/mooncake-master/core/connector"
 	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/transport/admin"
 )
 
-// source is where the tenants' quotas come from: a connector and what puts its documents in
-// force.
+// stock are the connectors that this executable serves itself, see Connector.
+var stock = []string{"file"}
+
+// wall is the time of day.
+type wall struct{}
+
+func (wall) Now() time.Time { return time.Now() }
+
+// source is where the tenants' quotas come from: a connector, and what puts its documents in
+// force. Until it is started there is nothing behind it.
 type source struct {
+	spec     connector.Spec
+	enforcer policy.Enforcer
+	log      hclog.Logger
+
+	since   time.Time
+	started atomic.Bool // process and manager are set and stay
+	process *connector.Connector
 	manager *policy.Manager
 }
 
-func newSource(cfg *Config, master *core.Master, log hclog.Logger) (*source, error) {
-	return &source{}, nil
+func newSource(cfg *Config, enforcer policy.Enforcer, log hclog.Logger) *source {
+	return &source{
+		spec: connector.Spec{
+			Type:      cfg.Tenants.ConnectorType,
+			URI:       cfg.Tenants.ConnectorURI,
+			ClusterID: cfg.ClusterID,
+			Dir:       cfg.Tenants.ConnectorDir,
+			Stock:     stock,
+		},
+		enforcer: enforcer,
+		log:      log,
+		since:    time.Now(),
+	}
 }
 
-func (s *source) start(ctx context.Context) error { return s.manager.Start(ctx) }
+// start runs the connector and puts its first document in force. After an error nothing is
+// running.
+func (s *source) start(ctx context.Context) (err error) {
+	s.process, err = connector.Start(ctx, s.spec, connector.Deps{Clock: wall{}, Rand: process{}, Logger: s.log.Named("connector")})
+	if err != nil {
+		return err
+	}
+	s.manager = policy.New(policy.Deps{Source: s.process, Enforcer: s.enforcer, Clock: wall{}, Logger: s.log.Named("policy")})
+	s.started.Store(true)
+	return s.manager.Start(ctx)
+}
 
-func (s *source) close() { s.manager.Close() }
+func (s *source) close() {
+	if s.manager != nil {
+		s.manager.Close()
+	}
+	if s.process != nil {
+		s.process.Close()
+	}
+}
 
-func (s *source) status() admin.ConnectorStatus { return admin.ConnectorStatus(s.manager.Status()) }
+// Put changes one tenant's policy at its source and then here.
+func (s *source) Put(ctx context.Context, name string, quota uint64) error {
+	return s.manager.Put(ctx, name, quota)
+}
+
+// Delete removes one tenant's policy at its source and then here.
+func (s *source) Delete(ctx context.Context, name string) error { return s.manager.Delete(ctx, name) }
+
+// status is what is shown of the connector; while it is being started, that it is.
+func (s *source) status() admin.ConnectorStatus {
+	if s.started.Load() {
+		return admin.ConnectorStatus(s.manager.Status())
+	}
+	return admin.ConnectorStatus{Type: s.spec.Type, State: admin.ConnectorStarting, Since: s.since}
+}
+
+var _ admin.Policy = (*source)(nil)

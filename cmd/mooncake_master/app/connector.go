@@ -1,0 +1,24 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mooncake-go/mooncake-master/plugins/file"
+	"github.com/mooncake-go/mooncake-master/sdk"
+)
+
+// Connector is the one subcommand: `mooncake_master connector serve TYPE` is the process of a
+// stock connector, started by a master. It reports false when the command line is not for it.
+func Connector(args []string, stderr io.Writer) (code int, ok bool) {
+	if len(args) == 0 || args[0] != "connector" {
+		return 0, false
+	}
+	if len(args) == 3 && args[1] == "serve" && args[2] == "file" {
+		sdk.Serve(file.New(sdk.Logger())) // does not return
+	}
+	fmt.Fprintf(stderr, "ERROR: %q is no command; there is: connector serve TYPE, with TYPE one of %s. It is started by a master, not by hand\n",
+		strings.Join(args, " "), strings.Join(stock, ", "))
+	return 1, true
+}
