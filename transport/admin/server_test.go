@@ -78,7 +78,7 @@ func TestRoutes(t *testing.T) {
 		{"GET /ha_status", reply{200, typePlain, "serving"}},
 		{"GET /leader", okJSON(`{"present":false,"leader_address":null,"view_version":null}`)},
 		{"GET /version", okJSON(`{"version":"2.0.0","display_version":"1.2.3 (git: abc)"}`)},
-		{"GET /kv_events/status", okJSON(`{"enabled":false,"published_batches":0,"published_events":0,"dropped_events":0,"skipped_unparsed_keys":0}`)},
+		{"GET /kv_events/status", okJSON(`{"enabled":false,"published_batches":0,"published_events":0,"dropped_events":0,"skipped_keyless_events":0}`)},
 		{"GET /api/v1/dfs/shard_count", wrongMode},
 
 		{"GET /query_key?key=k", okJSON(`{"success":true,"data":[` + replicaD + `,` + replicaD + `]}`)},

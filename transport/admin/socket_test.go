@@ -298,3 +298,36 @@ func TestManyKeys(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// A peer that sends its request drop by drop is cut; others are served meanwhile.
+func TestSlowClients(t *testing.T) {
+	s, _ := newTestServer(t, loaded())
+	if s.http.ReadHeaderTimeout <= 0 || s.http.ReadTimeout <= 0 || s.http.WriteTimeout <= 0 || s.http.IdleTimeout <= 0 || s.http.MaxHeaderBytes <= 0 {
+		t.Fatalf("a bound is missing: %+v", s.http)
+	}
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout, s.http.IdleTimeout = 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond
+	address := listen(t, s.Serve, s.Shutdown)
+	for _, request := range []string{"GET /hea", "GET /health HTTP/1.1\r\nHost: a\r\nX", "PUT /api/v1/tenant_quotas?tenant_id=ta HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{", ""} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		if answer := send(t, address, "GET /role HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasSuffix(answer, "leader") {
+			t.Errorf("another client got %q", answer)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil {
+			t.Errorf("%q: not cut: %v", request, err)
+		}
+		if strings.HasPrefix(request, "PUT") && !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			t.Errorf("%q: %q", request, answer)
+		}
+		_ = conn.Close()
+	}
+}

@@ -49,7 +49,7 @@ func (s *Server) getVersion(w http.ResponseWriter, _ *http.Request) {
 // getKVEvents answers as a master without an event publisher.
 func getKVEvents(w http.ResponseWriter, _ *http.Request) {
 	b := boolField([]byte{'{'}, "enabled", false)
-	for _, name := range []string{"published_batches", "published_events", "dropped_events", "skipped_unparsed_keys"} {
+	for _, name := range []string{"published_batches", "published_events", "dropped_events", "skipped_keyless_events"} {
 		b = uintField(b, name, 0)
 	}
 	respond(w, http.StatusOK, typeJSON, append(b, '}'))
