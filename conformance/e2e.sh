@@ -13,9 +13,9 @@ bin/suite policy-latency -rounds "$edits"
 bin/suite connector-kill -rounds "$kills"
 bin/suite bad-input -frames "$frames" -most "$documents"
 if [ -z "$smoke" ]; then
-  MODEL_OPERATIONS=$operations go test -race -count 1 -timeout 60m -run 'Model' ./core
+  CORE_MODEL_OPS=$operations go test -race -count 1 -timeout 60m -run 'Model' ./core
   conformance/fuzz.sh 10000000x
   conformance/run.sh
 else
-  MODEL_OPERATIONS=$operations go test -count 1 -run 'Model' ./core
+  CORE_MODEL_OPS=$operations go test -count 1 -run 'Model' ./core
 fi

@@ -40,7 +40,6 @@ type Config struct {
 	RegexTimeout       time.Duration // per call
 	AllocationStrategy string        // random, free_ratio_first, local_first
 	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many
-	FSDir              string        // what GetStorageConfig and GetFsdir answer
 	EnableDiskEviction bool
 	DiskQuotaBytes     uint64
 	BreakerMinClients  int     // from how many clients on a mass expiry is held back once

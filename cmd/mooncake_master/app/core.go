@@ -2,7 +2,6 @@ package app
 
 import (
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/core"
@@ -42,8 +41,5 @@ func (c *Config) core() core.Config {
 	k.AllocationStrategy = c.Placement.Strategy
 	k.EnableDiskEviction = c.Storage.DiskEviction
 	k.DiskQuotaBytes = c.Storage.QuotaBytes
-	if c.Storage.RootDir != "" {
-		k.FSDir = strings.TrimRight(c.Storage.RootDir, "/") + "/" + c.ClusterID
-	}
 	return k
 }
