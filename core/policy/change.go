@@ -76,6 +76,8 @@ func (m *Manager) carryOut(ctx context.Context, c *change) error {
 		return persistent(fmt.Errorf("waiting for another change: %w", err))
 	}
 	defer m.release()
+	m.making = c
+	defer func() { m.making = nil }()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		err := m.attempt(ctx, c)
 		if err == nil || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrInterrupted) {

@@ -35,6 +35,8 @@ type Manager struct {
 	turn chan struct{}
 	// edits are the changes saved by us; used with turn held.
 	edits edits
+	// making is the change being made, if any; used with turn held.
+	making *change
 	// direct: nothing but the first load was asked of the source by us, so events are in
 	// order; used with turn held.
 	direct bool
@@ -228,7 +230,7 @@ func (m *Manager) adopt(doc Document, why string) error {
 // apply puts a checked set in force.
 func (m *Manager) apply(doc Document, sum [sha256.Size]byte, set []tenant.Policy, why string) {
 	now := m.Clock.Now()
-	lost := m.edits.undone(set, now)
+	lost := m.edits.undone(set, now, m.making)
 	for _, c := range lost {
 		m.Logger.Warn("a quota saved through the admin interface was overwritten at the source, probably by somebody who had read the document before",
 			"tenant", c.Name, "saved", c.Old, "now", c.New, "revision", doc.Revision)

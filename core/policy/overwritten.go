@@ -34,8 +34,9 @@ func (e edits) remember(name string, from, to uint64, now time.Time) {
 
 // undone finds the changes of ours that a document takes back: a tenant has a quota again that
 // it had before. That may be meant; more likely somebody saved a copy read before. Each is
-// found once. A tenant that has another quota yet was changed on purpose, and is forgotten.
-func (e edits) undone(set []tenant.Policy, now time.Time) []Change {
+// found once. A tenant that has another quota yet was changed on purpose, and is forgotten. What
+// the change of ours does that is being made, if any, is none of that.
+func (e edits) undone(set []tenant.Policy, now time.Time, making *change) []Change {
 	if len(e) == 0 {
 		return nil
 	}
@@ -50,7 +51,7 @@ func (e edits) undone(set []tenant.Policy, now time.Time) []Change {
 		switch is := quota[name]; {
 		case now.Sub(known.at) > memory:
 			delete(e, name)
-		case is == known.value:
+		case is == known.value, making != nil && making.name == name && making.quota == is:
 		default:
 			if known.former[is] {
 				lost = append(lost, Change{Name: name, Old: known.value, New: is})

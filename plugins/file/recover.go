@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -13,12 +15,15 @@ import (
 
 // A file of ours is called .mooncake-policy-<whose>.draft.<random> until it is complete, then
 // .mooncake-policy-<whose>.save.<before>.<after>.<random>: the beginnings of the hashes of the
-// policy's name, of the document replaced ("-" for none) and of the new one.
+// policy's name, of the document replaced ("-" for none) and of the new one. After a swap that
+// name may belong to the former policy. It is called .restore.<inode>.<random> while its
+// content is written into the file of that inode, which is in the policy's place.
 const (
-	ownPrefix  = ".mooncake-policy-"
-	draftPart  = ".draft."
-	savePart   = ".save."
-	hashLetter = 16
+	ownPrefix   = ".mooncake-policy-"
+	draftPart   = ".draft."
+	savePart    = ".save."
+	restorePart = ".restore."
+	hashLetter  = 16
 )
 
 func ownName(target string) string {
@@ -31,6 +36,18 @@ func draftPattern(target string) string { return ownName(target) + draftPart + "
 func completeName(draft, target, before, after string) string {
 	random := draft[strings.LastIndexByte(draft, '.')+1:]
 	return filepath.Join(filepath.Dir(target), ownName(target)+savePart+short(before)+"."+short(after)+"."+random)
+}
+
+func restoringName(ours, target string, inPlace fs.FileInfo) string {
+	random := ours[strings.LastIndexByte(ours, '.')+1:]
+	return filepath.Join(filepath.Dir(target), ownName(target)+restorePart+inode(inPlace)+"."+random)
+}
+
+func inode(info fs.FileInfo) string {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		return strconv.FormatUint(uint64(sys.Ino), 10)
+	}
+	return ""
 }
 
 func short(revision string) string { return revision[:min(hashLetter, len(revision))] }
@@ -74,6 +91,15 @@ func (c *Connector) recover(path string) {
 
 // finish deals with one file of ours whose process is gone.
 func (c *Connector) finish(name, target string) error {
+	if _, rest, restoring := strings.Cut(filepath.Base(name), restorePart); restoring {
+		number, _, _ := strings.Cut(rest, ".")
+		there, err := os.Lstat(target)
+		if err != nil || inode(there) != number {
+			return os.Remove(name) // somebody saved a newer version meanwhile
+		}
+		c.logger.Warn("putting back a version of the policy file that an interrupted save took out", "file", target)
+		return os.Rename(name, target)
+	}
 	_, hashes, complete := strings.Cut(filepath.Base(name), savePart)
 	parts := strings.Split(hashes, ".")
 	if !complete || len(parts) != 3 {

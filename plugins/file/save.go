@@ -23,13 +23,15 @@ import (
 //  3. What came out is looked at: is it, byte for byte, what the edit was based on, and has
 //     nobody got it open for writing? A read lease tells the second. Then it is removed, the
 //     write lease is given up, and readers go on with the new document.
-//  4. Otherwise somebody was faster. Our file is filled with what came out, for those who wait,
-//     and the names are swapped back. The save ends in a conflict, and the master does its
-//     change again on what is there. The same look is taken at what comes out now, until the
-//     newest version is in place.
+//  4. Otherwise somebody was faster. Our file, still unseen by anybody, is filled with what came
+//     out and becomes the policy: those who wait read their own version. The save ends in a
+//     conflict, and the master does its change again on what is there. Swapping back instead
+//     would for a moment show an old version to somebody who has just saved a newer one.
+//  5. Only when a writer does not end, or there are no leases, the names are swapped back, and
+//     the same look is taken at what comes out, until the newest version is in place.
 //
-// The process may be killed between any two steps: the name of our file carries the hashes of
-// old and new document, so that the next process finishes the work (recover.go).
+// The process may be killed between any two steps: the name of our file says what is being
+// done, so that the next process finishes the work (recover.go).
 //
 // Where the file system can't swap (EINVAL), the file is compared once more and replaced by a
 // plain rename: a write in the microseconds between is lost. Where it has no leases, what came
@@ -208,7 +210,12 @@ func (s *save) replace(old content) (string, error) {
 		}
 		return s.done()
 	}
-	if err := s.restore(now); err != nil {
+	if state == touched && s.leased {
+		err = s.giveWay(now)
+	} else {
+		err = s.restore(now)
+	}
+	if err != nil {
 		return "", s.failed("restoring what another writer saved", err)
 	}
 	return "", fmt.Errorf("%w: somebody wrote to the file meanwhile", sdk.ErrConflict)
@@ -236,7 +243,36 @@ func (s *save) done() (string, error) {
 	return revision(s.document), nil
 }
 
-// restore puts the newest version into place. On entry the policy's name holds our file, or
+// giveWay makes our file, which nobody could open yet, say what came out, and removes that.
+func (s *save) giveWay(now []byte) error {
+	info, err := os.Lstat(s.ours)
+	if err != nil {
+		return err
+	}
+	inPlace, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	marked := restoringName(s.ours, s.target, inPlace)
+	if err := os.Rename(s.ours, marked); err != nil {
+		return err
+	}
+	s.ours = marked
+	if err := refill(s.file, now); err != nil {
+		return err
+	}
+	s.keepOwner(info)
+	if err := s.file.Chmod(info.Mode().Perm()); err != nil {
+		return err
+	}
+	s.close()
+	if err := os.Remove(s.ours); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(s.target))
+}
+
+// restore puts the newest version into place by swapping. On entry the policy's name holds our file, or
 // what somebody put over it, and the name of ours a newer version with content now (nil when it
 // can't be read). Each round swaps them and looks at what comes out: if it is the older one and
 // nobody wrote to it, it can go; else it is the newest now.
@@ -310,7 +346,8 @@ type state int
 
 const (
 	untouched state = iota // content as expected, no writer
-	touched                // another content, or a writer that does not end
+	touched                // another content, no writer
+	busy                   // a writer that does not end, or not readable
 )
 
 // examine looks at the file under the name of ours. It waits for a writer to end, and returns
@@ -318,7 +355,7 @@ const (
 func (s *save) examine(expected []byte) (state, []byte) {
 	f, err := os.Open(s.ours)
 	if err != nil {
-		return touched, nil
+		return busy, nil
 	}
 	defer f.Close()
 	var now []byte
@@ -334,7 +371,7 @@ func (s *save) examine(expected []byte) (state, []byte) {
 			time.Sleep(unleased)
 		}
 		if now, err = os.ReadFile(s.ours); err != nil {
-			return touched, nil
+			return busy, nil
 		}
 		if lease == nil {
 			holds := leaseHolds(f)
@@ -349,9 +386,9 @@ func (s *save) examine(expected []byte) (state, []byte) {
 		return touched, now
 	}
 	if now, err = os.ReadFile(s.ours); err != nil {
-		return touched, nil
+		return busy, nil
 	}
-	return touched, now
+	return busy, now
 }
 
 // refill replaces the content of a file through its descriptor.

@@ -332,6 +332,31 @@ func TestSaveMeetsWriter(t *testing.T) {
 	}
 }
 
+// TestRecoverRestoring finds a save that was killed while it gave way.
+func TestRecoverRestoring(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, path, "to")
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, restoringName(".77", path, info), "torn edit")
+		want := "torn edit"
+		if replaced {
+			want = "newer"
+			write(t, path+".new", want)
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		configured(t, path)
+		if got := mustRead(t, path); got != want {
+			t.Errorf("replaced %v: the policy is %q", replaced, got)
+		}
+	}
+}
+
 func TestRecover(t *testing.T) {
 	rev := func(s string) string { return revision([]byte(s)) }
 	tests := []struct {

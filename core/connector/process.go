@@ -1,0 +1,194 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+// process is one run of an executable, as the plugin library wants to see it. The library's
+// own has the host's standard input, kills only the process itself, and shows nothing of what
+// went wrong at the start.
+type process struct {
+	cmd    *exec.Cmd
+	stdout *headed
+	out    io.ReadCloser
+	err    io.ReadCloser
+	pid    atomic.Int64 // 0 until it is started
+	killed atomic.Bool
+	exited chan struct{} // closed when the process has been waited for
+}
+
+var _ runner.Runner = (*process)(nil)
+
+func newProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	var err error
+	if p.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if p.err, err = cmd.StderrPipe(); err != nil {
+		return nil, err
+	}
+	p.stdout = &headed{ReadCloser: p.out}
+	return p, nil
+}
+
+// Start implements runner.Runner. It must be called on a thread that outlives the process.
+func (p *process) Start(context.Context) error {
+	p.cmd.Stdin = nil // the library sets the host's
+	p.cmd.SysProcAttr = attributes()
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.pid.Store(int64(p.cmd.Process.Pid))
+	if p.killed.Load() { // between the decision and now
+		return p.Kill(context.Background())
+	}
+	return nil
+}
+
+// Wait implements runner.Runner.
+func (p *process) Wait(context.Context) error {
+	defer close(p.exited)
+	return p.cmd.Wait()
+}
+
+// Kill implements runner.Runner: it kills the process and those it started.
+func (p *process) Kill(context.Context) error {
+	p.killed.Store(true)
+	pid := int(p.pid.Load())
+	if pid == 0 {
+		return nil
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// abandon closes our ends of the pipes. A process outside the group may hold the others open;
+// without this the library would wait for it.
+func (p *process) abandon() {
+	_ = p.out.Close()
+	_ = p.err.Close()
+}
+
+// Stdout implements runner.Runner.
+func (p *process) Stdout() io.ReadCloser { return p.stdout }
+
+// Stderr implements runner.Runner.
+func (p *process) Stderr() io.ReadCloser { return p.err }
+
+// Name implements runner.Runner.
+func (p *process) Name() string { return p.cmd.Path }
+
+// ID implements runner.Runner.
+func (p *process) ID() string {
+	pid := p.pid.Load()
+	if pid == 0 {
+		return ""
+	}
+	return fmt.Sprint(pid)
+}
+
+// Diagnose implements runner.Runner.
+func (p *process) Diagnose(context.Context) string { return "" }
+
+// PluginToHost implements runner.Runner: both see the same addresses.
+func (p *process) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin implements runner.Runner.
+func (p *process) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// headed remembers the beginning of what was read.
+type headed struct {
+	io.ReadCloser
+	mu   sync.Mutex
+	head []byte // guarded by mu
+}
+
+// headMost is how much of the standard output is kept for messages.
+const headMost = 200
+
+func (h *headed) Read(b []byte) (int, error) {
+	n, err := h.ReadCloser.Read(b)
+	h.mu.Lock()
+	h.head = append(h.head, b[:min(n, headMost-len(h.head))]...)
+	h.mu.Unlock()
+	return n, err
+}
+
+func (h *headed) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.head)
+}
+
+// environment is what a process gets besides the contract's variables.
+func environment(extra []string) []string {
+	var env []string
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"} {
+		if value, set := os.LookupEnv(key); set {
+			env = append(env, key+"="+value)
+		}
+	}
+	return append(env, extra...)
+}
+
+// relay repeats a process's standard error in our log, line by line, and keeps the end of it.
+type relay struct {
+	logger hclog.Logger
+	mu     sync.Mutex
+	tail   []string // guarded by mu; the last lines, oldest first
+}
+
+// tailMost is how many lines are kept for the message of a failed start.
+const tailMost = 5
+
+// Write takes lines with their breaks, as the plugin library hands them out. What a connector
+// in Go prints comes here too: the library carries it over the connection.
+func (r *relay) Write(line []byte) (int, error) {
+	for text := range strings.Lines(string(line)) {
+		if text = strings.TrimRight(text, "\r\n"); text != "" {
+			r.line(text)
+		}
+	}
+	return len(line), nil
+}
+
+func (r *relay) line(text string) {
+	level, message, args := parseLine(text)
+	shown := message
+	if len(args) > 0 {
+		shown += " " + strings.TrimSpace(fmt.Sprintln(args...))
+	}
+	r.mu.Lock()
+	if level >= hclog.Info {
+		r.tail = append(r.tail, shown)
+		r.tail = r.tail[max(0, len(r.tail)-tailMost):]
+	}
+	r.mu.Unlock()
+	r.logger.Log(level, message, args...)
+}
+
+// end returns the last lines in one.
+func (r *relay) end() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.tail, "; ")
+}
