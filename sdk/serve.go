@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -43,7 +45,12 @@ func Serve(connector Connector) {
 		time.Sleep(100 * time.Millisecond)
 		os.Exit(0)
 	}()
-	os.Stdout = contract
+	out, err := handshakeOnly(contract, stderr)
+	if err != nil {
+		logger.Error("connector can't be served", "error", err)
+		os.Exit(1)
+	}
+	os.Stdout = out
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: Handshake,
 		Plugins:         plugin.PluginSet{PluginName: &grpcPlugin{service: service}},
@@ -86,6 +93,35 @@ func takeStdout() *os.File {
 		return os.Stdout
 	}
 	return os.NewFile(uintptr(fd), "contract")
+}
+
+// handshakeOnly returns a file that passes the handshake line on to the contract's output and
+// everything else to another. The library prints the line to os.Stdout, and nobody can tell
+// what the author's goroutines print there in the same moment.
+func handshakeOnly(contract, other io.Writer) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go passHandshake(r, contract, other) // ends with the process
+	return w, nil
+}
+
+func passHandshake(r io.Reader, contract, other io.Writer) {
+	// Core protocol and connector protocol, as the library writes them.
+	begin := []byte(fmt.Sprintf("%d|%d|", plugin.CoreProtocolVersion, ProtocolVersion))
+	lines := bufio.NewReader(r)
+	for shaken := false; ; {
+		line, err := lines.ReadBytes('\n')
+		if at := bytes.Index(line, begin); at >= 0 && !shaken {
+			_, _ = contract.Write(line[at:]) // the master is gone if this fails
+			line, shaken = line[:at], true
+		}
+		_, _ = other.Write(line)
+		if err != nil {
+			return
+		}
+	}
 }
 
 func hostPID() int {

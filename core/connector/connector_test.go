@@ -160,6 +160,34 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
+// TestNoise starts a connector whose author prints at every opportunity.
+func TestNoise(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "one")
+	var log logged
+	c, err := Start(t.Context(), Spec{Type: "noisy", URI: path, Stock: []string{"noisy"}}, deps(&log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if doc, err := c.Load(t.Context()); err != nil || string(doc.Content) != "one" {
+		t.Errorf("%q, %v", doc.Content, err)
+	}
+	for _, want := range []string{"printed by init: connector=noisy", "printed by main: connector=noisy", "written by main: connector=noisy", "printed later: connector=noisy"} {
+		eventually(t, want, func() bool { return strings.Contains(log.String(), want) })
+	}
+}
+
+// TestRunByHand runs the connector as a person would.
+func TestRunByHand(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "connector", "serve", "file")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.HasPrefix(string(out), `This is the tenant-quota connector "file", version `) ||
+		!strings.Contains(string(out), "--tenant_quota_connector_type=file") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestKilled kills the process many times while a watcher and a caller go on.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")

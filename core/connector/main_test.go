@@ -21,12 +21,30 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
+// printed runs before main, as any package's initialisation might.
+var _ = func() int {
+	if len(os.Args) == 4 && os.Args[3] == "noisy" {
+		fmt.Println("printed by init")
+	}
+	return 0
+}()
+
 // TestMain is three programs: the tests; the connectors that the tests start, by the same
 // arguments a master gives; and a host to be killed. After the tests nothing may be left:
 // no child process, no goroutine, no descriptor, no folder of sockets.
 func TestMain(m *testing.M) {
 	switch args := os.Args[1:]; {
 	case len(args) == 3 && args[0] == "connector" && args[1] == "serve" && args[2] == "file":
+		sdk.Serve(file.New(sdk.Logger()))
+	case len(args) == 3 && args[2] == "noisy":
+		fmt.Println("printed by main")
+		os.Stdout.WriteString("written by main\n")
+		go func() {
+			for range 100 {
+				fmt.Println("printed later")
+				time.Sleep(time.Millisecond)
+			}
+		}()
 		sdk.Serve(file.New(sdk.Logger()))
 	case len(args) == 2 && args[0] == "host":
 		hostUntilKilled(args[1])
