@@ -220,7 +220,17 @@ func (m *Master) makeMemory(w *write) bool {
 	if w.waitUntil == 0 {
 		w.waitUntil = now + m.cfg.AllocationWait.Nanoseconds()
 	}
-	return now <= w.waitUntil && m.evictPool(true)
+	return now <= w.waitUntil && m.evictOnce()
+}
+
+// evictOnce runs one pass that an allocation failure asks for, unless another has made room
+// while this one waited for its turn: many writers that fail at once need one pass, not one
+// each.
+func (m *Master) evictOnce() bool {
+	seen := m.poolPasses.Load()
+	m.poolPass.Lock()
+	defer m.poolPass.Unlock()
+	return m.poolPasses.Load() != seen || m.passPool(true)
 }
 
 // evictPool runs one pass over all tenants if more of the pool is in use than its watermark,
@@ -228,6 +238,11 @@ func (m *Master) makeMemory(w *write) bool {
 func (m *Master) evictPool(failed bool) bool {
 	m.poolPass.Lock()
 	defer m.poolPass.Unlock()
+	return m.passPool(failed)
+}
+
+// passPool is evictPool with the pass lock held.
+func (m *Master) passPool(failed bool) bool {
 	used := m.usedRatio()
 	if !failed && used <= m.poolMark.High {
 		return false
@@ -258,7 +273,11 @@ func (m *Master) evictPool(failed bool) bool {
 		m.counters.evictedKeys.Add(uint64(g.objects))
 		m.counters.evictedBytes.Add(g.bytes)
 	}
-	return g.objects > 0 || released > 0
+	if g.objects == 0 && released == 0 {
+		return false
+	}
+	m.poolPasses.Add(1)
+	return true
 }
 
 // usedRatio is the share of the pool's bytes that is allocated.

@@ -41,7 +41,7 @@ type hammer struct {
 }
 
 func newHammer(t *testing.T, resize bool) *hammer {
-	m := mastertest.New(t, mastertest.Strict, func(c *core.Config) {
+	m := mastertest.New(t, mastertest.Strict, patient, func(c *core.Config) {
 		c.LeaseTTL = 20 * time.Millisecond
 		c.PutDiscardTimeout = 50 * time.Millisecond
 		c.PutReleaseTimeout = 100 * time.Millisecond

@@ -45,7 +45,8 @@ type Master struct {
 	keySeed    maphash.Seed // spreads keys over the segments of one host
 
 	poolMark, tenantMark evict.Watermark
-	poolPass             sync.Mutex // one pool pass at a time
+	poolPass             sync.Mutex    // one pool pass at a time
+	poolPasses           atomic.Uint64 // those that made room; written with poolPass held
 	wakePool             chan struct{}
 	wakeTenants          chan struct{}
 

@@ -26,7 +26,7 @@ const (
 func TestModelConcurrently(t *testing.T) {
 	t.Parallel()
 	ops, seed := modelOps(t, 30_000)
-	m := mastertest.New(t, mastertest.Strict, mastertest.NoPoolEviction)
+	m := mastertest.New(t, mastertest.Strict, mastertest.NoPoolEviction, patient)
 	tenants := manyTenants(8)
 	walks := make([]*walk, racers)
 	for i := range walks {

@@ -54,7 +54,7 @@ const (
 )
 
 func newWorld(t testing.TB, seed uint64, change ...func(*core.Config)) *world {
-	m := mastertest.New(t, append([]func(*core.Config){mastertest.Strict, mastertest.NoPoolEviction}, change...)...)
+	m := mastertest.New(t, append([]func(*core.Config){mastertest.Strict, mastertest.NoPoolEviction, patient}, change...)...)
 	tenants := manyTenants(8)
 	w := &world{
 		walk: walk{
@@ -72,6 +72,9 @@ func newWorld(t testing.TB, seed uint64, change ...func(*core.Config)) *world {
 	w.policies()
 	return w
 }
+
+// patient gives patterns all the time they need: it is the machine's time, not the test's.
+func patient(c *core.Config) { c.RegexTimeout = time.Hour }
 
 func segmentName(client uint64, n int) string {
 	return "c" + strconv.FormatUint(client, 10) + "-" + strconv.Itoa(n)
