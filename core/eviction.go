@@ -207,8 +207,9 @@ func (m *Master) makeQuota(k *keeper, w *write, deficit uint64, except *object.O
 }
 
 // makeMemory evicts because a write found no room, and reports whether trying again may help.
-// It gives up at once where no eviction can help, and after AllocationWait.
-func (m *Master) makeMemory(w *write) bool {
+// It gives up at once where no eviction can help, and after AllocationWait. The object that the
+// write replaces, if any, is spared: it has to stay when the write is refused.
+func (m *Master) makeMemory(w *write, except *object.Object) bool {
 	if w.config.ReplicaNum > uint64(m.pool.NameCount()) || !m.pool.CanEverFit(w.size) {
 		return false
 	}
@@ -220,17 +221,17 @@ func (m *Master) makeMemory(w *write) bool {
 	if w.waitUntil == 0 {
 		w.waitUntil = now + m.cfg.AllocationWait.Nanoseconds()
 	}
-	return now <= w.waitUntil && m.evictOnce()
+	return now <= w.waitUntil && m.evictOnce(except)
 }
 
 // evictOnce runs one pass that an allocation failure asks for, unless another has made room
 // while this one waited for its turn: many writers that fail at once need one pass, not one
 // each.
-func (m *Master) evictOnce() bool {
+func (m *Master) evictOnce(except *object.Object) bool {
 	seen := m.poolPasses.Load()
 	m.poolPass.Lock()
 	defer m.poolPass.Unlock()
-	return m.poolPasses.Load() != seen || m.passPool(true)
+	return m.poolPasses.Load() != seen || m.passPool(true, except)
 }
 
 // evictPool runs one pass over all tenants if more of the pool is in use than its watermark,
@@ -238,11 +239,11 @@ func (m *Master) evictOnce() bool {
 func (m *Master) evictPool(failed bool) bool {
 	m.poolPass.Lock()
 	defer m.poolPass.Unlock()
-	return m.passPool(failed)
+	return m.passPool(failed, nil)
 }
 
-// passPool is evictPool with the pass lock held.
-func (m *Master) passPool(failed bool) bool {
+// passPool is evictPool with the pass lock held, sparing one object.
+func (m *Master) passPool(failed bool, except *object.Object) bool {
 	used := m.usedRatio()
 	if !failed && used <= m.poolMark.High {
 		return false
@@ -258,9 +259,9 @@ func (m *Master) passPool(failed bool) bool {
 		if n == 0 {
 			return
 		}
-		part := m.reclaim(k, want{objects: evict.Count(target, n)})
+		part := m.reclaim(k, want{objects: evict.Count(target, n), except: except})
 		if least := evict.Count(lower, n); part.objects < least && m.cfg.AllowEvictSoftPins {
-			more := m.reclaim(k, want{objects: least - part.objects, pinned: true})
+			more := m.reclaim(k, want{objects: least - part.objects, pinned: true, except: except})
 			part.objects += more.objects
 			part.bytes += more.bytes
 		}

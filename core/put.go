@@ -262,7 +262,7 @@ func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code
 		k.acct.CountRejected()
 		wake(m.wakeTenants)
 	case errcode.NoAvailableHandle:
-		if retry && m.makeMemory(w) {
+		if retry && m.makeMemory(w, except) {
 			return true
 		}
 		m.counters.allocFailures.Add(1)
