@@ -332,6 +332,119 @@ func TestSaveMeetsWriter(t *testing.T) {
 	}
 }
 
+// TestSaveMeetsEndlessWriter never closes the file: it stays in place, so that what is written
+// later is not lost.
+func TestSaveMeetsEndlessWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "one")
+	c := configured(t, path)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := c.Save(t.Context(), []byte("ours"), revision([]byte("one"))); !errors.Is(err, sdk.ErrConflict) {
+		t.Errorf("save: %v", err)
+	}
+	if _, err := f.WriteAt([]byte("TWO"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, path); got != "TWO" {
+		t.Errorf("file says %q", got)
+	}
+}
+
+// TestSaveWithoutHelp goes the ways taken where the file system has no leases or no swap.
+func TestSaveWithoutHelp(t *testing.T) {
+	prepared := func(t *testing.T) (*save, content, string) {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, path, "one")
+		old, err := read(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &save{c: configured(t, path), target: path, document: []byte("ours")}
+		if err := s.prepare(&old); err != nil {
+			t.Fatal(err)
+		}
+		s.leased = false
+		endLease(s.file)
+		return s, old, path
+	}
+	t.Run("no swap", func(t *testing.T) {
+		s, old, path := prepared(t)
+		rev, err := s.rename(old)
+		s.discard()
+		if err != nil || rev != revision([]byte("ours")) || mustRead(t, path) != "ours" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+	t.Run("no swap, edited meanwhile", func(t *testing.T) {
+		s, old, path := prepared(t)
+		write(t, path, "edit")
+		_, err := s.rename(old)
+		s.discard()
+		if !errors.Is(err, sdk.ErrConflict) || mustRead(t, path) != "edit" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+	t.Run("no leases, edited meanwhile", func(t *testing.T) {
+		s, old, path := prepared(t)
+		write(t, path+".new", "edit")
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if err := exchange(s.ours, path); err != nil {
+			t.Fatal(err)
+		}
+		state, now := s.examine(old.content)
+		if state != touched || string(now) != "edit" {
+			t.Errorf("%v %q", state, now)
+		}
+		if err := s.restore(now); err != nil || mustRead(t, path) != "edit" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+	t.Run("no leases, edited twice", func(t *testing.T) {
+		s, _, path := prepared(t)
+		write(t, path, "edit")
+		if err := exchange(s.ours, path); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path+".new", "later edit") // over ours, before it is taken back
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.restore([]byte("edit")); err != nil || mustRead(t, path) != "later edit" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+	t.Run("no leases, ours edited in place", func(t *testing.T) {
+		s, _, path := prepared(t)
+		write(t, path, "edit")
+		if err := exchange(s.ours, path); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, "ours, edited")
+		if err := s.restore([]byte("edit")); err != nil || mustRead(t, path) != "ours, edited" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+	t.Run("removed meanwhile", func(t *testing.T) {
+		s, _, path := prepared(t)
+		write(t, path, "edit")
+		if err := exchange(s.ours, path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.restore([]byte("edit")); err != nil || mustRead(t, path) != "edit" {
+			t.Errorf("%v: %q", err, mustRead(t, path))
+		}
+	})
+}
+
 // TestRecoverRestoring finds a save that was killed while it gave way.
 func TestRecoverRestoring(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
