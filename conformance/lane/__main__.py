@@ -26,6 +26,7 @@ METADATA = ("http", "p2p")
 # Quick runs give each lane one metadata mode; over the lanes both occur.
 QUICK_METADATA = {"0.3.13": ("http",), "0.3.14": ("p2p",), "mixed": ("http",)}
 RUN_SECONDS = 1500
+RUNNERS = set()  # the runs in progress; their masters and clients end with them
 
 
 def arguments():
@@ -36,7 +37,7 @@ def arguments():
     parser.add_argument("--metadata", default="", help="metadata modes: http, p2p")
     parser.add_argument("--scenarios", default="", help="only these scenarios")
     parser.add_argument("--report", default="", help="write a JSON report here")
-    parser.add_argument("--jobs", type=int, default=min(3, (os.cpu_count() or 1) + 1), help="runs at a time; they mostly wait")
+    parser.add_argument("--jobs", type=int, default=min(4, 2 * (os.cpu_count() or 1)), help="runs at a time; they mostly wait")
     parser.add_argument("--target", choices=(OURS, REFERENCE), help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -51,9 +52,15 @@ def play(options, lane, metadata, target, folder):
     """Plays one run in a process of its own and gives its report."""
     out = Path(folder) / f"{lane}-{metadata}-{target}.json"
     command = [sys.executable, "-m", "lane", "--target", target, "--lanes", lane, "--metadata", metadata, "--scenarios", options.scenarios, "--out", str(out)]
-    ended = subprocess.run(command + (["--quick"] if options.quick else []), cwd=Path(__file__).resolve().parent.parent, timeout=RUN_SECONDS, check=False)
-    if ended.returncode:
-        raise RuntimeError(f"the run {lane}/{metadata}/{target} ended with {ended.returncode}")
+    runner = subprocess.Popen(command + (["--quick"] if options.quick else []), cwd=Path(__file__).resolve().parent.parent)
+    RUNNERS.add(runner)
+    try:
+        status = runner.wait(timeout=RUN_SECONDS)
+    finally:
+        runner.kill()
+        RUNNERS.discard(runner)
+    if status:
+        raise RuntimeError(f"the run {lane}/{metadata}/{target} ended with {status}")
     print(f"played {lane}/{metadata} on {'our master' if target == OURS else 'the C++ master'}", file=sys.stderr, flush=True)
     return json.loads(out.read_text())
 
@@ -65,7 +72,7 @@ def main():
         die_with_parent()
         run(listed(options.lanes)[0], options.metadata, options.target, options.quick, listed(options.scenarios), options.out)
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     started = time.monotonic()
     pairs = [
         (lane, metadata)
@@ -74,7 +81,13 @@ def main():
     ]
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = {(lane, metadata, target): pool.submit(play, options, lane, metadata, target, folder) for lane, metadata in pairs for target in (REFERENCE, OURS)}
-        reports = {name: future.result() for name, future in runs.items()}
+        try:
+            reports = {name: future.result() for name, future in runs.items()}
+        except BaseException:  # an interruption too must not leave runs behind
+            pool.shutdown(wait=False, cancel_futures=True)
+            for runner in list(RUNNERS):
+                runner.kill()
+            raise
     comparison = Comparison()
     for lane, metadata in pairs:
         comparison.add(reports[lane, metadata, REFERENCE], reports[lane, metadata, OURS])
@@ -95,8 +108,8 @@ def tell(comparison, reports, options, seconds):
     failed = {failure["where"].split(" ", 1)[-1].split("/")[0] for failure in comparison.failures}
     for (lane, metadata, target), report in reports.items():
         for name, scenario in report["scenarios"].items():
-            if target == OURS and name in failed and scenario["trouble"]:
-                for log, lines in scenario["tails"].items():
+            for log, lines in scenario["tails"].items() if name in failed else ():
+                if scenario["trouble"] or (target == OURS and log.startswith("master")):
                     print(f"\n--- {lane}/{metadata} {name} {log}\n    " + "\n    ".join(lines))
     if options.report:
         summary = {"seconds": round(seconds, 1), "passed": comparison.passed, "failed": len(comparison.failures), "failures": comparison.failures, "intended": comparison.sources()}

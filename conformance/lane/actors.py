@@ -57,6 +57,9 @@ class Master:
                     if self.child.poll() is not None or time.monotonic() > deadline:
                         raise Broken(f"master {self.kind} did not come up: {self.command()}") from None
                     time.sleep(0.02)
+        # The C++ masters open their ports when they are ready; ours opens them first and says 503 until its policy is loaded.
+        while self.http("GET", "/api/v1/tenant_quotas")[0] == 503 and time.monotonic() < deadline:
+            time.sleep(0.02)
         return self
 
     def exit_status(self, seconds=20):

@@ -3,7 +3,6 @@
 import json
 
 from .differences import DIFFERENCES, find
-from .runner import LANES
 
 WIDTH = 160
 
@@ -22,7 +21,6 @@ class Comparison:
     def add(self, theirs, ours):
         """Compares the C++ master's report with ours."""
         lane, metadata = theirs["lane"], theirs["metadata"]
-        reference = LANES[lane][0]
         where = f"{lane}/{metadata}"
         expected, got = dict(theirs["cases"]), dict(ours["cases"])
         tally = {}
@@ -32,14 +30,14 @@ class Comparison:
                     self.fail(f"{where} {name}", f"{side} broke off: {scenario['trouble'].strip()}")
         for case in list(expected) + [case for case in got if case not in expected]:
             counts = tally.setdefault(case.split("/")[0], [0, 0, 0])
-            counts[self.judge(f"{where} {case}", reference, case, expected, got)] += 1
+            counts[self.judge(f"{where} {case}", lane, case, expected, got)] += 1
         for name, (equal, meant, failed) in tally.items():
             self.rows.append([lane, metadata, name, equal, meant, failed, theirs["scenarios"][name]["seconds"], ours["scenarios"].get(name, {}).get("seconds")])
 
-    def judge(self, where, reference, case, expected, got):
+    def judge(self, where, lane, case, expected, got):
         """0: equal, 1: different as meant, 2: failed."""
-        entries = find(reference, case)
-        self.seen.update((number, reference) for number, _ in entries)
+        entries = find(lane, case)
+        self.seen.update((number, lane) for number, _ in entries)
         if case not in expected or case not in got:
             self.fail(where, f"only {'ours' if case in got else 'the C++ master'} came to it")
             return 2
@@ -48,7 +46,7 @@ class Comparison:
             return 0
         for number, entry in entries:
             if entry.theirs == expected[case] and entry.ours == got[case]:
-                self.used.add((number, reference))
+                self.used.add((number, lane))
                 self.passed += 1
                 return 1
         self.fail(where, f"C++ {shown(expected[case])}\n      ours {shown(got[case])}" + "".join(f"\n      meant ({entry.source}): C++ {entry.theirs!r}, ours {entry.ours!r}" for _, entry in entries))
@@ -56,9 +54,9 @@ class Comparison:
 
     def finish(self):
         """Fails the entries of the table that no run needed."""
-        for number, reference in sorted(self.seen - self.used):
+        for number, lane in sorted(self.seen - self.used):
             entry = DIFFERENCES[number]
-            self.fail(f"differences, {entry.source}", f"{entry.case!r} never differed as stated from {reference}")
+            self.fail(f"differences, {entry.source}", f"{entry.case!r} never differed as stated in lane {lane}")
 
     def sources(self):
         """How often each row or section excused a case, by its name."""

@@ -25,18 +25,18 @@ def objects(run):
     note("get", [a.get("k"), b.get("k"), b.get_size("k"), b.is_exist("k")])
     note("upsert same size", [b.upsert("k", two), a.get("k"), b.get("k")])
     note("upsert other size", [a.upsert("k", long), a.get("k"), b.get("k"), b.get_size("k")])
-    note("upsert new", [b.upsert("n", one), a.get("n")])
+    note("upsert new", [b.upsert("n", one, config(preferred_segment=b.hostname)), a.get("n")])
     note("leased", [a.is_exist("k"), a.remove("k"), b.remove("k"), a.is_exist("k")])
     note("forced", [b.remove("k", True), a.is_exist("k"), a.get("k"), b.remove("k", True)])
     note("fresh", [a.put("f", one), b.remove("f"), a.is_exist("f")])
     note("nothing", [a.put("", one), a.put("e", run.content("", 0)), a.upsert("", one), a.is_exist(""), a.remove(""), a.get("")])
     odd = ["a b", "ключ", "x" * 3000, "tab\there", "../k", "k?x=1&y=2", "new\nline"]
-    note("odd keys put", [a.put(key, run.content(key[:9], 64)) for key in odd])
+    on_a = config(preferred_segment=a.hostname)
+    note("odd keys put", [a.put(key, run.content(key[:9], 64), on_a) for key in odd])
     note("odd keys get", [b.get(key) for key in odd])
     note("odd keys remove", [b.remove(key, True) for key in odd])
     note("parts", [a.put_parts("parts", one, two), b.get("parts") == "", b.get_size("parts"), a.upsert_parts("parts", two, one), b.get_size("parts")])
-    note("too large for the memory", [a.put("huge", run.content("huge", 70 * MB)), a.is_exist("huge")])
-    note("closed", [a.close(), b.is_exist("n"), b.is_exist("f")])
+    note("closed", [a.put("on a", one, on_a), a.close(), run.until(lambda: b.is_exist("on a"), 0, seconds=5), b.get("n")])
 
 
 @scenario

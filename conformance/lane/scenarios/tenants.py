@@ -168,7 +168,7 @@ ADMIN = [
 def admin(run):
     """The quota API: bodies, codes, and policies that change under a running client."""
     path, flags = policy(run)
-    master = run.master(default_kv_lease_ttl=300, **flags)
+    master = run.master(default_kv_lease_ttl=300, only_14=OFF, **flags)
     for number, (method, query, body) in enumerate(ADMIN):
         run.note(f"{number} {method} {query} {body}", master.http(method, "/api/v1/tenant_quotas" + query, body))
     run.note("file after PUT", path.read_text())
