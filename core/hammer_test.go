@@ -105,9 +105,11 @@ func (h *hammer) time(ctx context.Context, r *rand.Rand) {
 	silent := h.m.Clock.Now() + int64(1400*time.Millisecond)
 	for ctx.Err() == nil {
 		h.m.Clock.Set(time.Millisecond)
-		if h.m.Clock.Now() > silent {
-			h.m.Ping(mastertest.ID(4))
+		time.Sleep(20 * time.Microsecond)
+		if h.m.Clock.Now() < silent {
+			continue
 		}
+		h.m.Ping(mastertest.ID(4))
 		segment := mastertest.Segment(4, segmentName(4, r.IntN(2)), 200_000)
 		switch r.IntN(200) {
 		case 0:
@@ -126,7 +128,6 @@ func (h *hammer) time(ctx context.Context, r *rand.Rand) {
 				h.m.CancelRemoval("c")
 			}
 		}
-		time.Sleep(20 * time.Microsecond)
 	}
 }
 
