@@ -72,7 +72,8 @@ def main():
         die_with_parent()
         run(listed(options.lanes)[0], options.metadata, options.target, options.quick, listed(options.scenarios), options.out)
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    for ending in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs start with SIGINT ignored
+        signal.signal(ending, lambda *_: sys.exit("conformance: interrupted"))
     started = time.monotonic()
     pairs = [
         (lane, metadata)
