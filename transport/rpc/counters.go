@@ -101,6 +101,8 @@ type Stats struct {
 	Refused map[string]uint64
 	// Panics is how many requests ended in a panic of their handler.
 	Panics uint64
+	// Loops is how many event loops run.
+	Loops int
 	// BytesRead and BytesWritten count whole connections, heads included.
 	BytesRead, BytesWritten uint64
 }

@@ -9,7 +9,7 @@ import (
 type limiter struct {
 	now   func() time.Time
 	mu    sync.Mutex // guards slots
-	slots [reasonCount + 1]struct {
+	slots [reasonCount + 2]struct {
 		start      time.Time
 		used       int
 		suppressed uint64

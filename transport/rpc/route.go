@@ -22,12 +22,42 @@ func (c *Call) Peer() string { return c.peer }
 // send it, in calls whose arguments have compatible fields.
 func (c *Call) Compat() bool { return c.form.Compat }
 
+// Trait is something that a server should know about a call before it handles one.
+type Trait int
+
+// Slow says that a request can take long however short it is: its time follows what the
+// master stores, or a pattern. An event loop leaves it to a worker.
+const Slow Trait = 1
+
+// lane is where an event loop has a request handled.
+type lane int
+
+// The lanes. Long and slow requests have workers of their own, so that a pattern that takes its
+// time does not hold batches up.
+const (
+	laneInline lane = iota // by the loop itself
+	laneBulk               // requests with a long body
+	laneSlow               // calls with the trait Slow
+)
+
 // route is one registered call. serve handles the request in body and appends the whole
 // reply to out; an error means that body is not the call's arguments, with nothing appended.
 type route struct {
 	row     *wire.Row
+	slow    bool
 	serve   func(s *session, seq uint32, body, out []byte) ([]byte, error)
 	tallies [stripes]tally
+}
+
+// lane says who handles a request whose body has so many bytes.
+func (rt *route) lane(body uint32, limit int) lane {
+	switch {
+	case rt.slow:
+		return laneSlow
+	case body >= uint32(limit):
+		return laneBulk
+	}
+	return laneInline
 }
 
 // recycleLimit is the size of a body or reply above which the objects it was decoded to or

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,10 @@ import (
 // DefaultMaxFrame is the largest payload of a request that a server takes unless told
 // otherwise.
 const DefaultMaxFrame = 256 << 20
+
+// DefaultSlowBody is the length of a body from which on a request counts as long: some 500 keys
+// of usual length, which take about as long as ten requests of one.
+const DefaultSlowBody = 32 << 10
 
 // Options configure a Server. Only Now is required.
 type Options struct {
@@ -34,6 +40,18 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Delay leaves Nagle's algorithm on. The zero value sends answers at once.
 	Delay bool
+	// Portable serves every connection with a goroutine of its own, as systems without epoll
+	// do, rather than with event loops.
+	Portable bool
+	// Loops is how many event loops there may be; 0 means half of the cores, at least one and
+	// at most eight. There are more than one only while one is not enough.
+	Loops int
+	// Workers is how many long requests event loops have handled at once, and as many that
+	// are slow by nature; 0 means one less than GOMAXPROCS, at least one.
+	Workers int
+	// SlowBody is the length of a body in bytes from which on a request is long; 0 means
+	// DefaultSlowBody.
+	SlowBody int
 	// Poison overwrites each request with garbage once it is answered. Tests set it to find
 	// handlers that keep strings of a request without cloning them.
 	Poison bool
@@ -54,10 +72,13 @@ type Server struct {
 	closing atomic.Bool
 	done    chan struct{} // closed when shutting down begins
 
-	mu        sync.Mutex // guards listeners, conns, and wait.Add against Shutdown
+	mu        sync.Mutex // guards listeners, conns, loops, and wait.Add against Shutdown
 	listeners map[net.Listener]struct{}
-	conns     map[*conn]struct{}
+	conns     map[*conn]struct{} // those with a goroutine of their own
+	loops     *group             // nil until there is a connection for them
+	workers   workers
 	wait      sync.WaitGroup
+	cut       atomic.Bool // connections are to be closed without waiting for them
 
 	accepted     atomic.Uint64
 	open         atomic.Int64
@@ -81,11 +102,24 @@ func NewServer(opts Options) (*Server, error) {
 	if opts.IdleTimeout < 0 || opts.WriteTimeout < 0 {
 		return nil, fmt.Errorf("rpc server: timeouts are %v and %v, they must not be negative", opts.IdleTimeout, opts.WriteTimeout)
 	}
+	if opts.Loops < 0 || opts.Workers < 0 || opts.SlowBody < 0 {
+		return nil, fmt.Errorf("rpc server: %d loops, %d workers, bodies of %d bytes: none may be negative", opts.Loops, opts.Workers, opts.SlowBody)
+	}
+	procs := runtime.GOMAXPROCS(0)
+	if opts.Loops == 0 {
+		opts.Loops = min(max(procs/2, 1), 8)
+	}
+	if opts.Workers == 0 {
+		opts.Workers = max(procs-1, 1)
+	}
+	if opts.SlowBody == 0 {
+		opts.SlowBody = DefaultSlowBody
+	}
 	log := opts.Logger
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
-	return &Server{
+	s := &Server{
 		opts:      opts,
 		log:       log,
 		limits:    limiter{now: opts.Now},
@@ -95,7 +129,9 @@ func NewServer(opts Options) (*Server, error) {
 		done:      make(chan struct{}),
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
-	}, nil
+	}
+	s.workers.server = s
+	return s, nil
 }
 
 // Handle registers h for a call. It must not be called once the server serves, nor twice for
@@ -109,7 +145,9 @@ func NewServer(opts Options) (*Server, error) {
 //
 // An error of h, which is for trouble outside the business of the call, is answered with
 // CodeHandlerFailed and its text, and logged.
-func Handle[Req, Resp any](s *Server, r *wire.RPC[Req, Resp], h func(c *Call, req *Req, resp *Resp) error) {
+//
+// Traits tell what the server should know about the call.
+func Handle[Req, Resp any](s *Server, r *wire.RPC[Req, Resp], h func(c *Call, req *Req, resp *Resp) error, traits ...Trait) {
 	if s.serving.Load() {
 		panic("rpc: handler for " + r.Name() + " registered while serving")
 	}
@@ -117,6 +155,7 @@ func Handle[Req, Resp any](s *Server, r *wire.RPC[Req, Resp], h func(c *Call, re
 		panic("rpc: two handlers for " + r.Name())
 	}
 	rt := newRoute(r, h)
+	rt.slow = slices.Contains(traits, Slow)
 	s.routes[r.ID()] = rt
 	s.byName[r.Name()] = rt
 }
@@ -158,7 +197,7 @@ func (s *Server) Serve(l net.Listener) error {
 		}
 		// Most likely out of file descriptors: connections that end will help.
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		s.log.Warn("accepting a connection failed", "address", l.Addr().String(), "error", err, "retry_in", pause)
+		s.trouble("accepting a connection failed", "address", l.Addr().String(), "error", err, "retry_in", pause)
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -169,13 +208,18 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// start serves one connection in a goroutine of its own, which Shutdown waits for.
+// start serves one connection, which Shutdown waits for, in an event loop or else in a
+// goroutine of its own.
 func (s *Server) start(nc net.Conn) {
 	if tc, ok := nc.(*net.TCPConn); ok && s.opts.Delay {
 		// The default of net is off; failing to switch it on costs nothing but packets.
 		_ = tc.SetNoDelay(false)
 	}
-	c := &conn{server: s, nc: nc, session: newSession(s, nc.RemoteAddr().String(), s.accepted.Load())}
+	number := s.accepted.Add(1)
+	if s.attach(nc, number) {
+		return
+	}
+	c := &conn{server: s, nc: nc, session: newSession(s, nc.RemoteAddr().String(), number)}
 	s.mu.Lock()
 	if s.closing.Load() {
 		s.mu.Unlock()
@@ -183,18 +227,15 @@ func (s *Server) start(nc net.Conn) {
 		return
 	}
 	s.conns[c] = struct{}{}
-	s.wait.Add(1)
-	s.mu.Unlock()
-	s.accepted.Add(1)
 	s.open.Add(1)
-	go func() {
-		defer s.wait.Done()
+	s.wait.Go(func() {
 		c.serve()
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
 		s.open.Add(-1)
-	}()
+	})
+	s.mu.Unlock()
 }
 
 // Shutdown stops accepting, lets every connection answer what it has read completely, and
@@ -211,11 +252,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for c := range s.conns {
 		c.wake()
 	}
+	if s.loops != nil {
+		s.loops.wake()
+	}
 	s.mu.Unlock()
 
 	finished := make(chan struct{})
 	go func() {
 		s.wait.Wait()
+		s.mu.Lock()
+		if s.loops != nil {
+			s.loops.close()
+		}
+		s.mu.Unlock()
 		close(finished)
 	}()
 	select {
@@ -224,8 +273,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
+	s.cut.Store(true)
 	for c := range s.conns {
 		c.nc.Close()
+	}
+	if s.loops != nil {
+		s.loops.wake()
 	}
 	s.mu.Unlock()
 	<-finished
@@ -248,6 +301,15 @@ func (s *Server) Stats() Stats {
 		Refused:   make(map[string]uint64, reasonCount),
 		BytesRead: s.bytesRead.Load(), BytesWritten: s.bytesWritten.Load(),
 	}
+	s.mu.Lock()
+	g := s.loops
+	s.mu.Unlock()
+	if g != nil {
+		read, written := g.bytes()
+		st.BytesRead += read
+		st.BytesWritten += written
+		st.Loops = g.loops()
+	}
 	for r := range reasonCount {
 		st.Refused[r.String()] = s.refused[r].Load()
 	}
@@ -262,4 +324,11 @@ func (s *Server) refuse(reason Reason, peer string, fields ...any) {
 		return
 	}
 	s.log.Warn("request refused", append([]any{"reason", reason.String(), "peer", peer, "suppressed", suppressed}, fields...)...)
+}
+
+// trouble logs what went wrong with a connection, unless there was much of late.
+func (s *Server) trouble(message string, fields ...any) {
+	if suppressed, ok := s.limits.allow(int(reasonCount) + 1); ok {
+		s.log.Warn(message, append(fields, "suppressed", suppressed)...)
+	}
 }

@@ -13,6 +13,7 @@ type session struct {
 	call   Call
 	stripe int
 	out    []byte
+	sort   bool // leave what is for a worker alone
 }
 
 // flushAt is how many bytes of answers may gather before they are to be written, even though
@@ -21,6 +22,10 @@ const flushAt = 256 << 10
 
 // keepOut is the largest output buffer that is kept between writes.
 const keepOut = 64 << 10
+
+// errSlow is returned by process when the next request is complete and should not be handled
+// where small requests wait.
+var errSlow = errors.New("a request for a worker")
 
 // errClose is returned by process when the connection is to be closed, without an answer to
 // the frame at hand.
@@ -34,37 +39,51 @@ func newSession(s *Server, peer string, number uint64) *session {
 // bytes they took; out, good until the next call, is the answers. It stops where a frame is
 // incomplete, and also when many answers have gathered: the caller writes them and, if
 // something was consumed, calls again with the rest. After errClose the caller writes out
-// and closes.
+// and closes. After errSlow, which only a session that sorts returns, the caller writes out
+// and has a worker call first.
 func (s *session) process(buf []byte) (consumed int, out []byte, err error) {
 	if cap(s.out) > keepOut {
 		s.out = nil
 	}
 	s.out = s.out[:0]
-	for len(s.out) < flushAt {
-		rest := buf[consumed:]
-		if len(rest) == 0 {
-			break
+	for len(s.out) < flushAt && consumed < len(buf) {
+		h, size, err := s.front(buf[consumed:])
+		if err != nil || size == 0 {
+			return consumed, s.out, err
 		}
-		if err = s.check(rest); err != nil {
-			break
+		rt := s.server.routes[h.function]
+		if s.sort && rt != nil && rt.lane(h.body, s.server.opts.SlowBody) != laneInline {
+			return consumed, s.out, errSlow
 		}
-		if len(rest) < requestHeadLen {
-			break
-		}
-		h := parseHead(rest)
-		if n := h.payload(); uint64(len(rest)-requestHeadLen) < n {
-			break
-		}
-		body := rest[requestHeadLen : requestHeadLen+int(h.body) : requestHeadLen+int(h.body)]
-		s.request(&h, body)
-		if s.server.opts.Poison {
-			for i := range body {
-				body[i] = 0xdb
-			}
-		}
-		consumed += requestHeadLen + int(h.payload())
+		s.request(&h, rt, buf[consumed:consumed+size])
+		consumed += size
 	}
-	return consumed, s.out, err
+	return consumed, s.out, nil
+}
+
+// first handles the request at the start of buf, which is complete.
+func (s *session) first(buf []byte) (consumed int, out []byte) {
+	h, size, _ := s.front(buf) // process has checked it
+	s.out = s.out[:0]
+	s.request(&h, s.server.routes[h.function], buf[:size])
+	return size, s.out
+}
+
+// front looks at the request at the start of b, which is not empty. size is 0 while it is
+// incomplete.
+func (s *session) front(b []byte) (h head, size int, err error) {
+	if err := s.check(b); err != nil {
+		return h, 0, err
+	}
+	if len(b) < requestHeadLen {
+		return h, 0, nil
+	}
+	h = parseHead(b)
+	n := h.payload()
+	if uint64(len(b)-requestHeadLen) < n {
+		return h, 0, nil
+	}
+	return h, requestHeadLen + int(n), nil
 }
 
 // check refuses what is no frame of this protocol as soon as enough of it is there to tell.
@@ -90,14 +109,15 @@ func (s *session) check(b []byte) error {
 	return errClose
 }
 
-// request answers one complete request.
-func (s *session) request(h *head, body []byte) {
-	rt := s.server.routes[h.function]
+// request answers one complete request; rt is nil when its call has no handler.
+func (s *session) request(h *head, rt *route, frame []byte) {
 	if rt == nil {
 		s.server.refuse(ReasonUnknownFunction, s.call.peer, s.describe(h)...)
 		s.out = appendError(s.out, CodeNotRegistered, h.seq, textNotRegistered)
 		return
 	}
+	end := requestHeadLen + int(h.body)
+	body := frame[requestHeadLen:end:end]
 	out, err := rt.serve(s, h.seq, body, s.out)
 	s.out = out
 	if err != nil {
@@ -109,6 +129,11 @@ func (s *session) request(h *head, body []byte) {
 		}
 		s.server.refuse(reasonOf(err), s.call.peer, fields...)
 		s.out = appendError(s.out, CodeInvalidArgument, h.seq, textInvalidArgument)
+	}
+	if s.server.opts.Poison {
+		for i := range body {
+			body[i] = 0xdb
+		}
 	}
 }
 

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package rpc
+
+import "net"
+
+// There are no event loops on this system: every connection has a goroutine of its own.
+
+type group struct{}
+
+type workers struct{ server *Server }
+
+func (s *Server) attach(net.Conn, uint64) bool { return false }
+func (g *group) wake()                         {}
+func (g *group) close()                        {}
+func (g *group) loops() int                    { return 0 }
+func (g *group) bytes() (read, written uint64) { return 0, 0 }

@@ -1,0 +1,399 @@
+package rpc
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop serves the connections it owns on one goroutine: it waits for all of them together,
+// and each time goes through every one that is ready, reading what has come, handling what is
+// whole, and writing the answers, with one system call for each. What takes long it leaves to
+// workers, and meanwhile the connection at hand rests.
+type loop struct {
+	group  *group
+	server *Server
+	number int
+	poll   *poller
+
+	streams []*stream // by descriptor
+	count   int
+	later   []*stream // have more to do, after the others had their turn
+	idle    queue     // wait for requests; used when there is an idle timeout
+	stalled queue     // wait for room to write; used when there is a write timeout
+	now     int64     // since the group began, in nanoseconds, as of this turn
+	buf     []byte    // what is read lands here first
+	out     []byte    // where answers are made
+	meter   meter
+
+	mu   sync.Mutex // guards mail and over
+	mail []*stream  // new ones, and those that come back from a worker
+	over bool       // takes no more mail
+
+	bytesRead, bytesWritten atomic.Uint64
+}
+
+const (
+	// loopBuffer is how much is read at once.
+	loopBuffer = 64 << 10
+	// turnReads is how many full reads a connection gets before others have their turn.
+	turnReads = 4
+	// lingerTick is how often a loop that shuts down looks for peers that have had enough time.
+	lingerTick = 20 * time.Millisecond
+)
+
+// post gives c to the loop, from any goroutine, and reports whether the loop takes it.
+func (l *loop) post(c *stream) bool {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return false
+	}
+	l.mail = append(l.mail, c)
+	l.mu.Unlock()
+	l.poll.wake()
+	return true
+}
+
+// run serves until there is nothing left to serve after the server began to shut down, or
+// until the loop has retired.
+func (l *loop) run() {
+	var later []*stream
+	for {
+		l.meter.before(l.group.clock)
+		n, err := l.poll.wait(l.patience())
+		if err != nil {
+			// Waiting for one's own descriptors does not fail.
+			panic(err)
+		}
+		l.now = l.group.clock()
+		measured := l.meter.after(l.now)
+		for i := range l.poll.events[:n] {
+			e := &l.poll.events[i]
+			if int(e.Fd) == l.poll.waker {
+				continue // the mail is looked at below
+			}
+			// A descriptor that was closed and opened again since may get the event of its
+			// predecessor, which costs a read in vain.
+			if c := l.stream(int(e.Fd)); c != nil {
+				c.readable = c.readable || e.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+				c.ended = c.ended || e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+				l.serve(c)
+			}
+		}
+		l.collect()
+		later, l.later = l.later, later[:0]
+		for i, c := range later {
+			later[i] = nil
+			c.queued = false
+			if c.loop == l {
+				l.serve(c)
+			}
+		}
+		l.expire()
+		if l.server.closing.Load() {
+			l.depart()
+			if l.ended() {
+				return
+			}
+		} else if measured && l.balance() {
+			return
+		}
+	}
+}
+
+func (l *loop) stream(fd int) *stream {
+	if fd < len(l.streams) {
+		return l.streams[fd]
+	}
+	return nil
+}
+
+// collect takes the mail.
+func (l *loop) collect() {
+	l.mu.Lock()
+	mail := l.mail
+	l.mail = nil
+	l.mu.Unlock()
+	for _, c := range mail {
+		if c.busy {
+			c.busy = false
+		} else if !l.adopt(c) {
+			continue
+		}
+		l.touch(c)
+		l.serve(c)
+	}
+}
+
+// adopt makes the loop the owner of c.
+func (l *loop) adopt(c *stream) bool {
+	c.loop = l
+	c.session.stripe = l.number % stripes
+	if c.fd >= len(l.streams) {
+		grown := make([]*stream, max(c.fd+1, 2*len(l.streams), 64))
+		copy(grown, l.streams)
+		l.streams = grown
+	}
+	l.streams[c.fd] = c
+	l.count++
+	if err := l.poll.add(c.fd); err != nil {
+		l.server.trouble("watching a connection failed", "peer", c.session.call.peer, "error", err)
+		l.close(c)
+		return false
+	}
+	c.readable = true
+	return true
+}
+
+// release is the reverse of adopt.
+func (l *loop) release(c *stream) {
+	c.unqueue()
+	l.streams[c.fd] = nil
+	l.count--
+	c.loop = nil
+}
+
+// close ends a connection, whatever it still has.
+func (l *loop) close(c *stream) {
+	l.release(c)
+	c.gone = true
+	c.drop()
+	closeSocket(c.fd)
+	l.server.open.Add(-1)
+}
+
+// serve does for c what can be done without waiting.
+func (l *loop) serve(c *stream) {
+	if c.busy {
+		return
+	}
+	for reads := 0; ; {
+		switch {
+		case len(c.unsent) > 0:
+			if !l.flush(c) {
+				return
+			}
+		case c.doomed:
+			l.close(c)
+			return
+		case c.parked:
+			c.unqueue()
+			c.busy = true
+			l.server.workers.submit(c)
+			return
+		case c.fresh:
+			b := c.in.bytes()
+			c.in.consume(l.answer(c, b))
+		case l.server.closing.Load() && !c.leaving:
+			l.leave(c)
+		case !c.readable:
+			return
+		case reads == turnReads:
+			if !c.queued {
+				c.queued = true
+				l.later = append(l.later, c)
+			}
+			return
+		default:
+			reads++
+			l.read(c)
+		}
+	}
+}
+
+// read reads once and handles what has come.
+func (l *loop) read(c *stream) {
+	pending := c.in.pending()
+	b := l.buf
+	if pending > 0 {
+		b = c.in.space()
+	}
+	n, err := readSocket(c.fd, b)
+	switch {
+	case errors.Is(err, errAgain):
+		c.readable = false
+		return
+	case err != nil || n == 0:
+		if err == nil && pending > 0 {
+			l.server.refuse(ReasonCutFrame, c.session.call.peer, "bytes", pending)
+		}
+		c.doomed = true
+		return
+	}
+	// Less than there was room for means that the socket is empty, but for the mark of its
+	// end, which is told together with the last bytes.
+	c.readable = n == len(b) || c.ended
+	l.bytesRead.Add(uint64(n))
+	if c.leaving {
+		return
+	}
+	c.active = true
+	l.touch(c)
+	if pending > 0 {
+		c.in.w += n
+		c.fresh = true
+		return
+	}
+	if consumed := l.answer(c, b[:n]); consumed < n && !c.doomed {
+		c.in.hold(b[consumed:n])
+	}
+}
+
+// touch starts the wait for the next request anew.
+func (l *loop) touch(c *stream) {
+	if l.server.opts.IdleTimeout > 0 {
+		l.idle.push(c, l.now)
+	}
+}
+
+// answer handles the requests at the start of b and writes the answers. It returns how much
+// of b is done with; the marks of c say what is to become of the rest.
+func (l *loop) answer(c *stream, b []byte) (consumed int) {
+	s := &c.session
+	for {
+		s.out = l.out
+		n, out, err := s.process(b[consumed:])
+		l.out, s.out = s.out, nil
+		consumed += n
+		if len(out) > 0 {
+			l.write(c, out)
+		}
+		switch {
+		case c.doomed:
+			return consumed
+		case errors.Is(err, errSlow):
+			c.fresh, c.parked = false, true
+			return consumed
+		case err != nil:
+			c.doomed = true
+			return consumed
+		case n == 0 || consumed == len(b):
+			c.fresh = false
+			return consumed
+		case len(c.unsent) > 0:
+			c.fresh = true
+			return consumed
+		}
+	}
+}
+
+// write sends answers and remembers what the socket does not take.
+func (l *loop) write(c *stream, out []byte) {
+	n, err := writeSocket(c.fd, out)
+	l.bytesWritten.Add(uint64(n))
+	switch {
+	case err != nil && !errors.Is(err, errAgain):
+		c.doomed = true
+	case n < len(out):
+		c.keep(out[n:])
+	}
+}
+
+// flush sends what is left of answers and reports whether that has come to an end.
+func (l *loop) flush(c *stream) bool {
+	for len(c.unsent) > 0 {
+		n, err := writeSocket(c.fd, c.unsent)
+		l.bytesWritten.Add(uint64(n))
+		c.unsent = c.unsent[n:]
+		switch {
+		case errors.Is(err, errAgain):
+			if l.server.opts.WriteTimeout <= 0 {
+				c.unqueue()
+			} else if c.queue != &l.stalled || n > 0 {
+				l.stalled.push(c, l.now)
+			}
+			return false
+		case err != nil:
+			c.unsent = nil
+			c.doomed = true
+		}
+	}
+	c.out.giveBack()
+	c.out = nil
+	c.unqueue()
+	l.touch(c)
+	return true
+}
+
+// leave tells the peer that nothing more is said, and goes on reading so that the answers
+// written last arrive: closing while requests lie unread would make the kernel reset the
+// connection, and a reset may overtake answers.
+func (l *loop) leave(c *stream) {
+	c.leaving, c.readable = true, true
+	c.unqueue()
+	c.drop()
+	c.since = l.now
+	if closeWrite(c.fd) != nil {
+		c.doomed = true
+	}
+}
+
+// depart moves a loop that is to end forward: every connection that may leave does.
+func (l *loop) depart() {
+	cut := l.server.cut.Load()
+	for _, c := range l.streams {
+		switch {
+		case c == nil || c.busy:
+		case cut:
+			l.close(c)
+		case !c.leaving:
+			l.serve(c)
+		case l.now-c.since >= int64(linger):
+			l.close(c)
+		}
+	}
+}
+
+// expire closes the connections that have waited too long.
+func (l *loop) expire() {
+	for d := int64(l.server.opts.IdleTimeout); l.idle.first != nil && l.now-l.idle.first.since >= d; {
+		l.close(l.idle.first)
+	}
+	for d := int64(l.server.opts.WriteTimeout); l.stalled.first != nil && l.now-l.stalled.first.since >= d; {
+		l.close(l.stalled.first)
+	}
+}
+
+// patience is how many milliseconds the next wait may take; -1 is for ever.
+func (l *loop) patience() int {
+	if len(l.later) > 0 {
+		return 0
+	}
+	until := int64(-1)
+	sooner := func(t int64) {
+		if until < 0 || t < until {
+			until = t
+		}
+	}
+	if c := l.idle.first; c != nil {
+		sooner(c.since + int64(l.server.opts.IdleTimeout))
+	}
+	if c := l.stalled.first; c != nil {
+		sooner(c.since + int64(l.server.opts.WriteTimeout))
+	}
+	if l.server.closing.Load() {
+		sooner(l.now + int64(lingerTick))
+	}
+	if l.number > 0 {
+		sooner(l.now + int64(meterPeriod))
+	}
+	if until < 0 {
+		return -1
+	}
+	return int((max(until-l.group.clock(), 0) + int64(time.Millisecond) - 1) / int64(time.Millisecond))
+}
+
+// ended reports whether the loop has nothing left to serve, and if so lets nothing more come.
+func (l *loop) ended() bool {
+	if l.count > 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = len(l.mail) == 0
+	return l.over
+}
