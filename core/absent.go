@@ -19,10 +19,10 @@ func (m *Master) lookup(tenantName, key string) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	if m.current(k, sh, key) == nil {
+	if m.current(k, sh, h, key) == nil {
 		return errcode.ObjectNotFound
 	}
 	return errcode.OK

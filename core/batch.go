@@ -10,7 +10,7 @@ import (
 
 // sorter is the scratch space for grouping a batch by shard.
 type sorter struct {
-	shards []int32 // shard of each key
+	hashes []object.Hash
 	starts []int32 // where each shard's keys begin in order
 	order  []int32 // indexes of keys, by shard, in batch order inside a shard
 }
@@ -18,43 +18,40 @@ type sorter struct {
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 
 // byShard calls f once for each shard that has keys of the batch, with their indexes in batch
-// order, so that each shard's lock is taken once.
-func byShard(space *object.Space, keys []string, f func(sh *object.Shard, indexes []int32)) {
+// order, so that each shard's lock is taken once. hashes are those of all keys.
+func byShard(space *object.Space, keys []string, f func(sh *object.Shard, indexes []int32, hashes []object.Hash)) {
 	shards := space.Shards()
-	if len(keys) == 1 {
-		f(space.Shard(keys[0]), []int32{0})
-		return
-	}
 	s := sorters.Get().(*sorter)
 	defer sorters.Put(s)
-	s.shards = resize(s.shards, len(keys))
+	s.hashes = resize(s.hashes, len(keys))
 	s.order = resize(s.order, len(keys))
 	s.starts = resize(s.starts, len(shards)+1)
 	clear(s.starts)
 	for i, key := range keys {
-		n := int32(space.ShardIndex(key))
-		s.shards[i] = n
-		s.starts[n+1]++
+		h := space.Hash(key)
+		s.hashes[i] = h
+		s.starts[space.ShardIndex(h)+1]++
 	}
 	for i := range shards {
 		s.starts[i+1] += s.starts[i]
 	}
-	for i, n := range s.shards {
+	for i, h := range s.hashes {
+		n := space.ShardIndex(h)
 		s.order[s.starts[n]] = int32(i)
 		s.starts[n]++
 	}
 	begin := int32(0) // starts[n] is now where shard n ends
 	for n := range shards {
 		if end := s.starts[n]; end > begin {
-			f(&shards[n], s.order[begin:end])
+			f(&shards[n], s.order[begin:end], s.hashes)
 			begin = end
 		}
 	}
 }
 
-func resize(s []int32, n int) []int32 {
+func resize[E any](s []E, n int) []E {
 	if cap(s) < n {
-		return make([]int32, n)
+		return make([]E, n)
 	}
 	return s[:n]
 }

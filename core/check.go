@@ -18,8 +18,8 @@ func (m *Master) Check() error {
 	used := make(map[*segment.Mounted]uint64)
 	m.keepers(func(k *keeper) {
 		var writes int
-		bytes := k.charged(func(o *object.Object, why string) {
-			fail("tenant %q key %q: %s (%d bytes, %d replicas, ledger %+v)", k.name, o.Key, why, o.Size, len(o.Replicas), o.Ledger)
+		bytes := k.charged(func(sh *object.Shard, o *object.Object, why string) {
+			fail("tenant %q key %q: %s (%d bytes, %d replicas, ledger %+v)", k.name, sh.KeyCopy(o), why, o.Size, len(sh.Replicas(o)), o.Ledger)
 		})
 		if got := k.acct.Charged(); got != bytes {
 			fail("tenant %q is charged %d bytes, its objects add up to %d", k.name, got, bytes)
@@ -31,11 +31,11 @@ func (m *Master) Check() error {
 				if o.InFlight() {
 					writes++
 				} else if !o.HardPin && !k.space.Order.Contains(o) {
-					fail("tenant %q key %q is not in line for eviction", k.name, o.Key)
+					fail("tenant %q key %q is not in line for eviction", k.name, sh.KeyCopy(o))
 				}
-				for i := range o.Replicas {
-					if r := &o.Replicas[i]; r.Memory.Seg.Alive() {
-						used[r.Memory.Seg] += r.Memory.Size
+				for _, r := range sh.Replicas(o) {
+					if seg := r.Memory.Seg(); seg.Alive() {
+						used[seg] += r.Memory.Size
 					}
 				}
 			})
@@ -46,8 +46,8 @@ func (m *Master) Check() error {
 		}
 	})
 	m.parked.each(func(a segment.Allocation) {
-		if a.Seg.Alive() {
-			used[a.Seg] += a.Size
+		if a.Seg().Alive() {
+			used[a.Seg()] += a.Size
 		}
 	})
 	for _, v := range m.pool.Views() {

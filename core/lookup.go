@@ -24,20 +24,20 @@ func (m *Master) exist(tenantName, key string, lease bool) (bool, errcode.Code) 
 	if k == nil {
 		return false, code
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.RLock()
 	defer sh.RUnlock()
-	return m.found(k, sh, key, lease, m.clock.Now()), errcode.OK
+	return m.found(sh, h, key, lease, m.clock.Now()), errcode.OK
 }
 
 // found looks for a readable object in a shard that is locked for reading.
-func (m *Master) found(k *keeper, sh *object.Shard, key string, lease bool, now int64) bool {
-	o := sh.Get(key)
-	if o == nil || !o.Readable() {
+func (m *Master) found(sh *object.Shard, h object.Hash, key string, lease bool, now int64) bool {
+	o := sh.Get(h, key)
+	if o == nil || !sh.Readable(o) {
 		return false
 	}
 	if lease {
-		k.space.Lease(o, now, m.cfg.LeaseTTL.Nanoseconds())
+		sh.Lease(o, now, m.cfg.LeaseTTL.Nanoseconds())
 	}
 	return true
 }
@@ -60,11 +60,11 @@ func (m *Master) batchExist(tenantName string, keys []string, out []errcode.Resu
 		return out
 	}
 	now := m.clock.Now()
-	byShard(k.space, keys, func(sh *object.Shard, indexes []int32) {
+	byShard(k.space, keys, func(sh *object.Shard, indexes []int32, hashes []object.Hash) {
 		sh.RLock()
 		defer sh.RUnlock()
 		for _, i := range indexes {
-			results[i].Value = m.found(k, sh, keys[i], lease, now)
+			results[i].Value = m.found(sh, hashes[i], keys[i], lease, now)
 		}
 	})
 	return out
@@ -120,20 +120,20 @@ func (m *Master) GetReplicaList(tenantName, key string, out *object.ReplicaList)
 		m.counters.strayLookups.Add(1)
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.RLock()
 	defer sh.RUnlock()
-	return m.read(k, sh, key, m.clock.Now(), out)
+	return m.read(k, sh, h, key, m.clock.Now(), out)
 }
 
 // read answers one lookup in a shard that is locked for reading.
-func (m *Master) read(k *keeper, sh *object.Shard, key string, now int64, out *object.ReplicaList) errcode.Code {
+func (m *Master) read(k *keeper, sh *object.Shard, h object.Hash, key string, now int64, out *object.ReplicaList) errcode.Code {
 	sh.Lookups.Add(1)
-	o, code := m.describe(sh, key, out)
+	o, code := m.describe(sh, h, key, out)
 	if code != errcode.OK {
 		return code
 	}
-	k.space.Lease(o, now, m.cfg.LeaseTTL.Nanoseconds())
+	sh.Lease(o, now, m.cfg.LeaseTTL.Nanoseconds())
 	sh.Hits.Add(1)
 	sh.HitBytes.Add(o.Size)
 	out.ResolvedTenantID = &k.name
@@ -141,24 +141,25 @@ func (m *Master) read(k *keeper, sh *object.Shard, key string, now int64, out *o
 }
 
 // describe fills out without any side effect.
-func (m *Master) describe(sh *object.Shard, key string, out *object.ReplicaList) (*object.Object, errcode.Code) {
+func (m *Master) describe(sh *object.Shard, h object.Hash, key string, out *object.ReplicaList) (*object.Object, errcode.Code) {
 	out.Replicas = out.Replicas[:0]
 	out.LeaseTTLMs, out.Checksum, out.ResolvedTenantID = 0, nil, nil
-	o := sh.Get(key)
+	o := sh.Get(h, key)
 	if o == nil {
 		return nil, errcode.ObjectNotFound
 	}
-	out.Replicas = o.Describe(out.Replicas, readable)
+	out.Replicas = sh.Describe(out.Replicas, o, readable)
 	if len(out.Replicas) == 0 {
-		for i := range o.Replicas {
-			if !isGone(&o.Replicas[i]) {
+		replicas := sh.Replicas(o)
+		for i := range replicas {
+			if !isGone(&replicas[i]) {
 				return nil, errcode.ReplicaIsNotReady
 			}
 		}
 		return nil, errcode.ObjectNotFound
 	}
 	out.LeaseTTLMs = uint64(m.cfg.LeaseTTL.Milliseconds())
-	out.Checksum = o.Checksum()
+	out.Checksum = sh.Checksum(o)
 	return o, errcode.OK
 }
 
@@ -178,11 +179,11 @@ func (m *Master) BatchGetReplicaList(tenantName string, keys []string, out []err
 		return out
 	}
 	now := m.clock.Now()
-	byShard(k.space, keys, func(sh *object.Shard, indexes []int32) {
+	byShard(k.space, keys, func(sh *object.Shard, indexes []int32, hashes []object.Hash) {
 		sh.RLock()
 		defer sh.RUnlock()
 		for _, i := range indexes {
-			out[i].Code = m.read(k, sh, keys[i], now, &out[i].Value)
+			out[i].Code = m.read(k, sh, hashes[i], keys[i], now, &out[i].Value)
 		}
 	})
 	return out
@@ -197,10 +198,10 @@ func (m *Master) AdminReplicas(tenantName, key string, out *object.ReplicaList) 
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.RLock()
 	defer sh.RUnlock()
-	_, code = m.describe(sh, key, out)
+	_, code = m.describe(sh, h, key, out)
 	return code
 }
 
@@ -227,12 +228,12 @@ func (m *Master) GetReplicaListByRegex(tenantName, pattern string) ([]NamedRepli
 	}
 	var found []NamedReplicas
 	err = k.matching(match, func(key string) {
-		sh := k.space.Shard(key)
+		sh, h := k.space.Locate(key)
 		sh.RLock()
 		defer sh.RUnlock()
-		if o := sh.Get(key); o != nil && o.Readable() {
-			k.space.Lease(o, m.clock.Now(), m.cfg.LeaseTTL.Nanoseconds())
-			found = append(found, NamedReplicas{Key: o.Key, Value: o.Describe(nil, readable)})
+		if o := sh.Get(h, key); o != nil && sh.Readable(o) {
+			sh.Lease(o, m.clock.Now(), m.cfg.LeaseTTL.Nanoseconds())
+			found = append(found, NamedReplicas{Key: key, Value: sh.Describe(nil, o, readable)})
 		}
 	})
 	if err != nil {
@@ -253,8 +254,8 @@ func (m *Master) AllKeys(tenantName string) []string {
 		sh := &k.space.Shards()[i]
 		sh.RLock()
 		sh.Each(func(o *object.Object) {
-			if o.Readable() {
-				keys = append(keys, o.Key)
+			if sh.Readable(o) {
+				keys = append(keys, sh.KeyCopy(o))
 			}
 		})
 		sh.RUnlock()

@@ -50,7 +50,7 @@ func (m *model) upsert(tenantName string, w modelWrite) (o *modelObject, fresh b
 		t.drop(w.key)
 		old = nil
 	}
-	if old == nil || old.size != w.size {
+	if old == nil || old.size != w.size || old.lease > m.now {
 		return m.admit(t, w, old)
 	}
 	if slices.ContainsFunc(old.at, m.suspended) {

@@ -38,10 +38,10 @@ func (m *Master) pinKey(k *keeper, key string, ttlMs uint64) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	o := m.current(k, sh, key)
+	o := m.current(k, sh, h, key)
 	switch {
 	case o == nil:
 		return errcode.ObjectNotFound
@@ -53,7 +53,7 @@ func (m *Master) pinKey(k *keeper, key string, ttlMs uint64) errcode.Code {
 	if ttlMs > 0 {
 		until = now + int64(ttlMs)*1e6
 	}
-	o.SetSoftUntil(until)
-	k.space.Order.Repin(o, k.space.Rank(o), until, now)
+	sh.SetSoftUntil(o, until)
+	k.space.Order.Repin(o, sh.Rank(o), until, now)
 	return errcode.OK
 }

@@ -3,7 +3,6 @@ package core
 import (
 	"hash/maphash"
 	"math/bits"
-	"strings"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -157,20 +156,20 @@ func (m *Master) pinRequest(action object.SoftPinAction, ttlMs *uint64) (object.
 // put runs a checked PutStart.
 func (m *Master) put(k *keeper, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
 	for {
-		sh := k.space.Shard(w.key)
+		sh, h := k.space.Locate(w.key)
 		sh.Lock()
 		if k.acct.Closed() {
 			sh.Unlock()
 			return out, errcode.TenantNotRegistered
 		}
-		if o := m.current(k, sh, w.key); o != nil && !m.abandoned(k, sh, o) {
+		if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
 			sh.Unlock()
 			m.counters.alreadyExists.Add(1)
 			return out, errcode.ObjectAlreadyExists
 		}
-		out, deficit, code := m.admit(k, sh, w, nil, out)
+		out, deficit, code := m.admit(k, sh, h, w, nil, out)
 		sh.Unlock()
-		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, nil) {
+		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, object.Ref{}) {
 			return out, code
 		}
 	}
@@ -180,7 +179,7 @@ func (m *Master) put(k *keeper, w *write, out []object.ReplicaDescriptor) ([]obj
 // reports whether the key is free now. Its buffers are kept a while: the client may still be
 // writing to them.
 func (m *Master) abandoned(k *keeper, sh *object.Shard, o *object.Object) bool {
-	if !o.InFlight() || o.HasComplete() || m.clock.Now() <= o.Started()+m.cfg.PutDiscardTimeout.Nanoseconds() {
+	if !o.InFlight() || sh.Count(o, object.ReplicaComplete) > 0 || m.clock.Now() <= o.Started()+m.cfg.PutDiscardTimeout.Nanoseconds() {
 		return false
 	}
 	m.counters.discards.Add(1)
@@ -198,7 +197,7 @@ func (m *Master) discardWrite(k *keeper, sh *object.Shard, o *object.Object) {
 // admit charges, places and enters a new object for w. old, if not nil, is the object of
 // another size that it replaces. On TenantQuotaExceeded deficit is what has to be released
 // first. The shard is locked; nothing has changed unless the code is OK.
-func (m *Master) admit(k *keeper, sh *object.Shard, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
+func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
 	var credit uint64
 	if old != nil {
 		credit = old.Ledger.Total()
@@ -218,40 +217,42 @@ func (m *Master) admit(k *keeper, sh *object.Shard, w *write, old *object.Object
 	if uint64(len(allocs)) < w.config.ReplicaNum {
 		m.counters.partial.Add(1)
 	}
-	o := object.New(strings.Clone(w.key), w.size, w.client, m.clock.Now())
-	o.HardPin, o.DataType = w.config.WithHardPin, w.config.DataType
-	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
-	for _, a := range allocs {
-		o.Replicas = append(o.Replicas, object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing})
-	}
-	group := w.group
+	hardPin, group := w.config.WithHardPin, w.group
+	var softUntil int64
+	var replaced tenant.Ledger
 	if old != nil {
-		o.HardPin = o.HardPin || old.HardPin
-		o.SetSoftUntil(old.SoftUntil())
-		group = old.GroupID()
-		m.replace(k, sh, old, o)
+		hardPin = hardPin || old.HardPin
+		softUntil, group = sh.SoftUntil(old), sh.GroupID(old)
+		replaced = m.retire(sh, old)
 	}
-	o.RequestPin(w.pin)
-	sh.Insert(o)
+	o := sh.Insert(h, w.key, w.size, w.client, m.clock.Now())
+	o.HardPin, o.DataType = hardPin, w.config.DataType
+	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
+	if replaced.Total() != 0 {
+		m.ledger(k, o, o.Ledger.TransferReplacement(k.acct, &replaced))
+	}
+	for _, a := range allocs {
+		sh.Add(o, object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing})
+	}
+	sh.SetSoftUntil(o, softUntil)
+	sh.RequestPin(o, w.pin)
 	k.space.Writes.Began(o)
-	k.space.Join(o, strings.Clone(group))
+	sh.Join(o, group)
 	m.counters.valueSizes.observe(w.size)
-	return o.Describe(out, anyReplica), 0, errcode.OK
+	return sh.Describe(out, o, anyReplica), 0, errcode.OK
 }
 
-// replace takes old out of the table, moves its charge to its successor, and parks its
-// buffers: the released clients may still read from them.
-func (m *Master) replace(k *keeper, sh *object.Shard, old, successor *object.Object) {
-	if old.Ledger.Total() != 0 {
-		m.ledger(k, old, successor.Ledger.TransferReplacement(k.acct, &old.Ledger))
-	}
-	park := m.park(m.clock.Now() + m.cfg.PutReleaseTimeout.Nanoseconds())
-	old.Drop(anyReplica, park)
+// retire takes an object out of the table that another replaces, and returns its ledger, whose
+// charge is not released. Its buffers are parked: clients may still read from them.
+func (m *Master) retire(sh *object.Shard, old *object.Object) tenant.Ledger {
+	ledger := old.Ledger
+	sh.Drop(old, anyReplica, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
 	sh.Delete(old)
+	return ledger
 }
 
 // makeRoom is called without locks after a refusal and reports whether trying again may help.
-func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code, except *object.Object) bool {
+func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code, except object.Ref) bool {
 	w.attempts++
 	retry := w.attempts < maxAttempts
 	switch code {
@@ -286,10 +287,10 @@ func (m *Master) endKey(k *keeper, client segment.UUID, meta *object.Meta, kind 
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(meta.Key)
+	sh, h := k.space.Locate(meta.Key)
 	sh.Lock()
 	defer sh.Unlock()
-	o := m.current(k, sh, meta.Key)
+	o := m.current(k, sh, h, meta.Key)
 	switch {
 	case o == nil:
 		return errcode.ObjectNotFound
@@ -298,27 +299,28 @@ func (m *Master) endKey(k *keeper, client segment.UUID, meta *object.Meta, kind 
 	}
 	memory := coversMemory(kind)
 	if !o.InFlight() {
-		if memory && o.Count(object.ReplicaComplete) != len(o.Replicas) {
+		if memory && !complete(sh, o) {
 			return errcode.InvalidWrite
 		}
 		if memory {
-			o.SetChecksum(meta.Checksum)
+			sh.SetChecksum(o, meta.Checksum)
 		}
 		return errcode.OK
 	}
 	if !memory {
 		return errcode.OK
 	}
-	for i := range o.Replicas {
-		if o.Replicas[i].Status == object.ReplicaProcessing {
-			o.Replicas[i].Status = object.ReplicaComplete
+	replicas := sh.Replicas(o)
+	for i := range replicas {
+		if replicas[i].Status == object.ReplicaProcessing {
+			replicas[i].Status = object.ReplicaComplete
 		}
 	}
-	o.SetChecksum(meta.Checksum)
-	o.CommitPin(now)
+	sh.SetChecksum(o, meta.Checksum)
+	sh.CommitPin(o, now)
 	m.settle(k, sh, o)
 	o.ExtendLease(now)
-	m.enqueue(k, o, now)
+	m.enqueue(k, sh, o, now)
 	return errcode.OK
 }
 
@@ -337,10 +339,10 @@ func (m *Master) revokeKey(k *keeper, client segment.UUID, key string, kind obje
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	o := m.current(k, sh, key)
+	o := m.current(k, sh, h, key)
 	switch {
 	case o == nil:
 		return errcode.ObjectNotFound
@@ -350,11 +352,16 @@ func (m *Master) revokeKey(k *keeper, client segment.UUID, key string, kind obje
 		return errcode.InvalidWrite
 	case !coversMemory(kind):
 		return errcode.OK
-	case o.Count(object.ReplicaProcessing) != len(o.Replicas):
+	case sh.Count(o, object.ReplicaProcessing) != len(sh.Replicas(o)):
 		return errcode.InvalidWrite
 	}
 	m.shed(k, sh, o, isProcessing, m.free)
 	return errcode.OK
+}
+
+// complete reports whether no replica of an object is being written.
+func complete(sh *object.Shard, o *object.Object) bool {
+	return sh.Count(o, object.ReplicaComplete) == len(sh.Replicas(o))
 }
 
 func coversMemory(kind object.ReplicaType) bool {

@@ -41,7 +41,7 @@ func (k *keeper) matching(r *matcher, f func(key string)) error {
 		sh := &k.space.Shards()[i]
 		keys = keys[:0]
 		sh.RLock()
-		sh.Each(func(o *object.Object) { keys = append(keys, o.Key) })
+		sh.Each(func(o *object.Object) { keys = append(keys, sh.KeyCopy(o)) })
 		sh.RUnlock()
 		for _, key := range keys {
 			ok, err := r.match(key)

@@ -21,27 +21,27 @@ func (m *Master) removeKey(k *keeper, key string, force bool) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	o := m.current(k, sh, key)
+	o := m.current(k, sh, h, key)
 	if o == nil {
 		return errcode.ObjectNotFound
 	}
-	code := m.removable(o, force, m.clock.Now())
+	code := m.removable(sh, o, force, m.clock.Now())
 	if code == errcode.OK {
 		m.shed(k, sh, o, anyReplica, m.free)
 	}
 	return code
 }
 
-func (m *Master) removable(o *object.Object, force bool, now int64) errcode.Code {
+func (m *Master) removable(sh *object.Shard, o *object.Object, force bool, now int64) errcode.Code {
 	switch {
 	case !force && o.Leased(now):
 		return errcode.ObjectHasLease
-	case o.Count(object.ReplicaComplete) != len(o.Replicas):
+	case !complete(sh, o):
 		return errcode.ReplicaIsNotReady
-	case busy(o) != errcode.OK:
+	case busy(sh, o) != errcode.OK:
 		return errcode.ObjectHasReplicationTask
 	}
 	return errcode.OK
@@ -82,10 +82,10 @@ func (m *Master) clearTenant(k *keeper, force bool) int64 {
 		sh := &k.space.Shards()[i]
 		sh.Lock()
 		sh.Each(func(o *object.Object) {
-			if o.Stale() {
+			if sh.Stale(o) {
 				m.shed(k, sh, o, isGone, m.free)
 			}
-			if !o.Dead() && m.removable(o, force, now) == errcode.OK {
+			if !o.Dead() && m.removable(sh, o, force, now) == errcode.OK {
 				m.shed(k, sh, o, anyReplica, m.free)
 				n++
 			}
@@ -143,17 +143,17 @@ func (m *Master) BatchReplicaClear(tenantName string, keys []string, client segm
 }
 
 func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentName string, now int64) bool {
-	sh := k.space.Shard(key)
+	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	o := m.current(k, sh, key)
-	if o == nil || o.Owner != client || o.Leased(now) || busy(o) != errcode.OK {
+	o := m.current(k, sh, h, key)
+	if o == nil || o.Owner != client || o.Leased(now) || busy(sh, o) != errcode.OK {
 		return false
 	}
 	match := anyReplica
 	if segmentName != "" {
-		match = func(r *object.Replica) bool { return isComplete(r) && r.Memory.Seg.Info.Name == segmentName }
-	} else if o.Count(object.ReplicaComplete) != len(o.Replicas) {
+		match = func(r *object.Replica) bool { return isComplete(r) && r.Memory.Seg().Info.Name == segmentName }
+	} else if !complete(sh, o) {
 		return false
 	}
 	return m.shed(k, sh, o, match, m.free) > 0

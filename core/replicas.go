@@ -12,7 +12,7 @@ import (
 func anyReplica(*object.Replica) bool     { return true }
 func isProcessing(r *object.Replica) bool { return r.Status == object.ReplicaProcessing }
 func isComplete(r *object.Replica) bool   { return r.Status == object.ReplicaComplete }
-func isGone(r *object.Replica) bool       { return !r.Memory.Seg.Alive() }
+func isGone(r *object.Replica) bool       { return !r.Memory.Seg().Alive() }
 
 // free gives a replica's memory back at once.
 func (m *Master) free(r *object.Replica) { r.Memory.Free() }
@@ -25,15 +25,15 @@ func (m *Master) park(until int64) func(*object.Replica) {
 // current returns the object under a key with what is left of it: replicas whose segment is
 // gone are dropped first, and an object without any other, or one that its group's eviction
 // has chosen, is no object any more. The shard is locked for writing.
-func (m *Master) current(k *keeper, sh *object.Shard, key string) *object.Object {
-	o := sh.Get(key)
+func (m *Master) current(k *keeper, sh *object.Shard, h object.Hash, key string) *object.Object {
+	o := sh.Get(h, key)
 	if o == nil {
-		if doomed := sh.GetAny(key); doomed != nil {
+		if doomed := sh.GetAny(h, key); doomed != nil {
 			m.shed(k, sh, doomed, anyReplica, m.free)
 		}
 		return nil
 	}
-	if o.Stale() {
+	if sh.Stale(o) {
 		m.shed(k, sh, o, isGone, m.free)
 		if o.Dead() {
 			return nil
@@ -44,18 +44,18 @@ func (m *Master) current(k *keeper, sh *object.Shard, key string) *object.Object
 
 // shed drops the replicas that match, gives each to release, refunds what they were charged,
 // and takes the object out of the table if none is left. It is the only way a replica ever
-// leaves an object, but for replace, which moves the charge. It returns how many replicas were
+// leaves an object, but for retire, which moves the charge. It returns how many replicas were
 // dropped. The shard is locked for writing.
 func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(*object.Replica) bool, release func(*object.Replica)) int {
-	n := o.Drop(match, release)
+	n := sh.Drop(o, match, release)
 	m.settle(k, sh, o)
 	return n
 }
 
 // settle brings the ledger of an object in line with its replicas after those have changed.
 func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
-	left := len(o.Replicas)
-	writing := o.Count(object.ReplicaProcessing)
+	left := len(sh.Replicas(o))
+	writing := sh.Count(o, object.ReplicaProcessing)
 	if o.InFlight() && writing == 0 {
 		o.End()
 		k.space.Writes.Ended()
@@ -81,14 +81,14 @@ func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
 func (m *Master) ledger(k *keeper, o *object.Object, err error) {
 	if err != nil {
 		m.counters.ledgerErrors.Add(1)
-		m.log.Error("quota ledger does not add up", "tenant", k.name, "object_bytes", o.Size, "replicas", len(o.Replicas), "error", err)
+		m.log.Error("quota ledger does not add up", "tenant", k.name, "object_bytes", o.Size, "error", err)
 	}
 }
 
 // enqueue puts a complete object in line for eviction, unless it is never to be evicted.
-func (m *Master) enqueue(k *keeper, o *object.Object, now int64) {
+func (m *Master) enqueue(k *keeper, sh *object.Shard, o *object.Object, now int64) {
 	if !o.HardPin && !o.Dead() && !o.InFlight() {
-		k.space.Order.Insert(o, k.space.Rank(o), o.SoftUntil(), now)
+		k.space.Order.Insert(o, sh.Rank(o), sh.SoftUntil(o), now)
 	}
 }
 
@@ -125,6 +125,23 @@ func (p *parkingLot) release(now int64) int {
 	return n
 }
 
+// dropGone forgets the buffers on segments that are gone.
+func (p *parkingLot) dropGone() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := p.slots[:0]
+	for _, b := range p.slots {
+		if b.alloc.Seg().Alive() {
+			kept = append(kept, b)
+		} else {
+			p.bytes.Add(-int64(b.alloc.Size))
+		}
+	}
+	clear(p.slots[len(kept):])
+	p.slots = kept
+	heap.Init(&p.slots)
+}
+
 // each calls f for every parked buffer.
 func (p *parkingLot) each(f func(segment.Allocation)) {
 	p.mu.Lock()
@@ -152,20 +169,20 @@ func (h *parkedHeap) Pop() any {
 // charged recomputes from the objects what the tenant's account should say, and reports each
 // object whose ledger does not match its replicas. It locks one shard after the other, so it
 // is exact only while nothing else runs.
-func (k *keeper) charged(report func(o *object.Object, why string)) (bytes uint64) {
+func (k *keeper) charged(report func(sh *object.Shard, o *object.Object, why string)) (bytes uint64) {
 	for i := range k.space.Shards() {
 		sh := &k.space.Shards()[i]
 		sh.RLock()
 		sh.Each(func(o *object.Object) {
 			bytes += o.Ledger.Total()
-			want := o.Size * uint64(len(o.Replicas))
+			want := o.Size * uint64(len(sh.Replicas(o)))
 			switch {
-			case len(o.Replicas) == 0:
-				report(o, "no replicas")
+			case want == 0:
+				report(sh, o, "no replicas")
 			case o.InFlight() && o.Ledger.Pending()+o.Ledger.Committed() < want:
-				report(o, "write in flight is charged too little")
+				report(sh, o, "write in flight is charged too little")
 			case !o.InFlight() && (o.Ledger.Committed() != want || o.Ledger.Total() != want):
-				report(o, "committed bytes differ from size times replicas")
+				report(sh, o, "committed bytes differ from size times replicas")
 			}
 		})
 		sh.RUnlock()

@@ -107,6 +107,7 @@ func (m *Master) finishUnmount(gone ...*segment.Mounted) {
 		return
 	}
 	m.dropGone()
+	m.parked.dropGone()
 	m.pool.FinishUnmount(gone...)
 	for _, s := range gone {
 		m.log.Info("segment unmounted", "segment", s.Info.Name, "bytes", s.Info.Size, "client", s.Client)
@@ -121,7 +122,7 @@ func (m *Master) dropGone() {
 			sh := &k.space.Shards()[i]
 			sh.Lock()
 			sh.Each(func(o *object.Object) {
-				if o.Stale() {
+				if sh.Stale(o) {
 					m.shed(k, sh, o, isGone, m.free)
 				}
 			})

@@ -11,9 +11,10 @@ import (
 // keeper is everything the master keeps of one tenant: its account and its objects. It is made
 // at the tenant's first write and lives as long as the account, which is for ever.
 type keeper struct {
-	name  string
-	acct  *tenant.Account
-	space *object.Space
+	name    string
+	acct    *tenant.Account
+	space   *object.Space
+	harvest harvest // guarded by space.Reclaim
 }
 
 // keep returns the keeper of an account, making it if needed.

@@ -8,14 +8,14 @@ import (
 // upsert runs a checked UpsertStart.
 func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
 	for {
-		sh := k.space.Shard(w.key)
+		sh, h := k.space.Locate(w.key)
 		sh.Lock()
 		if k.acct.Closed() {
 			sh.Unlock()
 			return out, errcode.TenantNotRegistered
 		}
-		old := m.current(k, sh, w.key)
-		if old != nil && w.grouped && w.group != old.GroupID() {
+		old := m.current(k, sh, h, w.key)
+		if old != nil && w.grouped && w.group != sh.GroupID(old) {
 			sh.Unlock()
 			return out, errcode.InvalidParams
 		}
@@ -29,28 +29,32 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			}
 		}
 		if old != nil {
-			if code := busy(old); code != errcode.OK {
+			if code := busy(sh, old); code != errcode.OK {
 				sh.Unlock()
 				return out, code
 			}
-			if old.Size == w.size {
+			if old.Size == w.size && !old.Leased(m.clock.Now()) {
 				out, code := m.rewrite(k, sh, old, w, out)
 				sh.Unlock()
 				return out, code
 			}
 		}
-		out, deficit, code := m.admit(k, sh, w, old, out)
+		var spare object.Ref
+		if old != nil {
+			spare = old.Ref()
+		}
+		out, deficit, code := m.admit(k, sh, h, w, old, out)
 		sh.Unlock()
-		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, old) {
+		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, spare) {
 			return out, code
 		}
 	}
 }
 
 // busy says why a complete object can't be overwritten now.
-func busy(o *object.Object) errcode.Code {
-	for i := range o.Replicas {
-		if o.Replicas[i].Pins > 0 {
+func busy(sh *object.Shard, o *object.Object) errcode.Code {
+	for _, r := range sh.Replicas(o) {
+		if r.Pins > 0 {
 			return errcode.ObjectReplicaBusy
 		}
 	}
@@ -58,19 +62,21 @@ func busy(o *object.Object) errcode.Code {
 }
 
 // rewrite starts a write into the buffers an object of the same size has already. The charge
-// does not change; until the write ends nobody can read the object.
+// does not change; until the write ends nobody can read the object. It is not for objects that
+// are leased: somebody may be reading those buffers.
 func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
-	for i := range o.Replicas {
-		if o.Replicas[i].Memory.Seg.Suspended() {
+	replicas := sh.Replicas(o)
+	for i := range replicas {
+		if replicas[i].Memory.Seg().Suspended() {
 			return out, errcode.UnavailableInStatus
 		}
 	}
-	for i := range o.Replicas {
-		o.Replicas[i].Status = object.ReplicaProcessing
+	for i := range replicas {
+		replicas[i].Status = object.ReplicaProcessing
 	}
-	o.RequestPin(w.pin)
+	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, m.clock.Now())
 	k.space.Writes.Began(o)
 	m.counters.valueSizes.observe(w.size)
-	return o.Describe(out, anyReplica), errcode.OK
+	return sh.Describe(out, o, anyReplica), errcode.OK
 }

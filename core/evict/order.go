@@ -14,10 +14,12 @@ const (
 	pinned       // soft-pinned: goes when no plain item is left
 )
 
-// Item is a member of an Order.
+// Item is a member of an Order. Generation tells items apart that follow each other in one
+// place of memory; it may change only while the item is not in the order.
 type Item interface {
 	comparable
 	OrderSlot() *Slot
+	Generation() uint32
 }
 
 // Class selects which items PopDue may return.
@@ -103,8 +105,9 @@ func (o *Order[T]) PinnedLen(now int64) int {
 
 // PopDue removes and returns the item of the class with the smallest recorded rank, provided
 // that rank is not later than now. The caller compares the item's true rank with the one
-// returned and inserts it again if it is younger.
-func (o *Order[T]) PopDue(c Class, now int64) (x T, rank int64, ok bool) {
+// returned and inserts it again if it is younger. The generation is the item's when it was
+// removed.
+func (o *Order[T]) PopDue(c Class, now int64) (x T, generation uint32, rank int64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.endPins(now)
@@ -120,9 +123,9 @@ func (o *Order[T]) PopDue(c Class, now int64) (x T, rank int64, ok bool) {
 		}
 		h.pop()
 		o.leave(e.x)
-		return e.x, e.key, true
+		return e.x, e.x.Generation(), e.key, true
 	}
-	return x, 0, false
+	return x, 0, 0, false
 }
 
 // endPins turns the items whose pin has ended into plain ones.

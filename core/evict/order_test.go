@@ -13,13 +13,14 @@ type node struct {
 	rank int64
 }
 
-func (n *node) OrderSlot() *Slot { return &n.Slot }
+func (n *node) OrderSlot() *Slot   { return &n.Slot }
+func (n *node) Generation() uint32 { return 0 }
 
 // drain pops everything due, inserting again what turned out younger, as the evictor does.
 func drain(o *Order[*node], c Class, now int64) []int {
 	var ids []int
 	for {
-		n, rank, ok := o.PopDue(c, now)
+		n, _, rank, ok := o.PopDue(c, now)
 		if !ok {
 			return ids
 		}
@@ -103,7 +104,7 @@ func TestOrderRepin(t *testing.T) {
 	}
 	o.Insert(a, 10, 0, 0)
 	o.Repin(a, 10, 1000, 20)
-	if _, _, ok := o.PopDue(Plain, 100); ok {
+	if _, _, _, ok := o.PopDue(Plain, 100); ok {
 		t.Fatal("a pinned item came out as plain")
 	}
 	o.Repin(a, 10, 500, 20) // a shorter pin

@@ -9,30 +9,44 @@ import (
 
 // enter puts an object of a group into a space.
 func enter(s *Space, key, group string, lease int64) *Object {
-	o := New(key, 1, segment.UUID{First: 1}, 1)
-	o.End()
-	o.ExtendLease(lease)
-	sh := s.Shard(key)
+	sh, h := s.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	sh.Insert(o)
-	s.Join(o, group)
+	o := sh.Insert(h, key, 1, segment.UUID{First: 1}, 1)
+	o.End()
+	o.ExtendLease(lease)
+	sh.Join(o, group)
 	return o
 }
 
 func get(s *Space, key string) *Object {
-	sh := s.Shard(key)
+	sh, h := s.Locate(key)
 	sh.RLock()
 	defer sh.RUnlock()
-	return sh.Get(key)
+	return sh.Get(h, key)
+}
+
+func any(s *Space, key string) *Object {
+	sh, h := s.Locate(key)
+	sh.RLock()
+	defer sh.RUnlock()
+	return sh.GetAny(h, key)
 }
 
 func remove(s *Space, o *Object) {
-	sh := s.Shard(o.Key)
+	sh := shardOf(s, o)
 	sh.Lock()
 	defer sh.Unlock()
 	sh.Delete(o)
 }
+
+func shardOf(s *Space, o *Object) *Shard { return s.ShardOf(o.Ref()) }
+
+func keyOf(s *Space, o *Object) string { return shardOf(s, o).Key(o) }
+
+func rank(s *Space, o *Object) int64 { return shardOf(s, o).Rank(o) }
+
+func lease(s *Space, o *Object, now, ttl int64) { shardOf(s, o).Lease(o, now, ttl) }
 
 func TestGroupRankIsTheLatestLease(t *testing.T) {
 	s := NewSpace(4)
@@ -43,33 +57,33 @@ func TestGroupRankIsTheLatestLease(t *testing.T) {
 		t.Errorf("leases %d and %d: a newcomer inherits, the others do not", a.Lease(), c.Lease())
 	}
 	for _, o := range []*Object{a, b, c} {
-		if s.Rank(o) != 30 {
-			t.Errorf("%s ranks %d", o.Key, s.Rank(o))
+		if rank(s, o) != 30 {
+			t.Errorf("%s ranks %d", keyOf(s, o), rank(s, o))
 		}
 	}
-	if s.Rank(alone) != 5 || len(s.Members(alone)) != 1 || len(s.Members(a)) != 3 {
-		t.Errorf("ungrouped ranks %d, members %d and %d", s.Rank(alone), len(s.Members(alone)), len(s.Members(a)))
+	if rank(s, alone) != 5 || shardOf(s, alone).Group(alone) != nil || len(s.Members(shardOf(s, a).Group(a))) != 3 {
+		t.Errorf("ungrouped ranks %d, the group has %d members", rank(s, alone), len(s.Members(shardOf(s, a).Group(a))))
 	}
 	remove(s, b)
 	remove(s, c)
-	if s.Rank(a) != 10 {
-		t.Errorf("rank %d after the younger ones left", s.Rank(a))
+	if rank(s, a) != 10 {
+		t.Errorf("rank %d after the younger ones left", rank(s, a))
 	}
 }
 
 func TestLeaseOfAGroup(t *testing.T) {
 	s := NewSpace(4)
 	a, b := enter(s, "a", "g", 0), enter(s, "b", "g", 0)
-	s.Lease(a, 100, 50)
+	lease(s, a, 100, 50)
 	if b.Lease() != 150 {
 		t.Fatalf("the other member's lease ends at %d", b.Lease())
 	}
 	// More than half is left and nobody has joined: only the one that is read.
-	s.Lease(a, 120, 50)
+	lease(s, a, 120, 50)
 	if a.Lease() != 170 || b.Lease() != 150 {
 		t.Errorf("leases end at %d and %d", a.Lease(), b.Lease())
 	}
-	s.Lease(b, 125, 50) // exactly half is left
+	lease(s, b, 125, 50) // exactly half is left
 	if a.Lease() != 175 || b.Lease() != 175 {
 		t.Errorf("leases end at %d and %d", a.Lease(), b.Lease())
 	}
@@ -77,16 +91,16 @@ func TestLeaseOfAGroup(t *testing.T) {
 	if c.Lease() != 175 {
 		t.Errorf("a newcomer's lease ends at %d", c.Lease())
 	}
-	s.Lease(a, 126, 50)
+	lease(s, a, 126, 50)
 	if b.Lease() != 176 || c.Lease() != 176 {
 		t.Errorf("after a change not all were leased: %d and %d", b.Lease(), c.Lease())
 	}
 	remove(s, c)
-	s.Lease(a, 127, 50)
+	lease(s, a, 127, 50)
 	if b.Lease() != 177 {
 		t.Errorf("after somebody left not all were leased: %d", b.Lease())
 	}
-	s.Lease(a, 50, 50) // a late reader shortens nothing
+	lease(s, a, 50, 50) // a late reader shortens nothing
 	if a.Lease() != 177 {
 		t.Errorf("lease moved back to %d", a.Lease())
 	}
@@ -98,25 +112,26 @@ func TestDoomHidesTheWholeGroupOrNobody(t *testing.T) {
 	for i := range 20 {
 		members = append(members, enter(s, fmt.Sprint("k", i), "g", 10))
 	}
-	g := members[0].Group()
-	if s.Doom(g, members, 9) {
+	g := shardOf(s, members[0]).Group(members[0])
+	all := s.Members(g)
+	if s.Doom(g, all, 9) {
 		t.Fatal("a leased group was given up")
 	}
 	if get(s, "k3") == nil {
 		t.Fatal("a refusal hid a member")
 	}
-	if !s.Doom(g, members, 10) {
+	if !s.Doom(g, all, 10) {
 		t.Fatal("an unleased group was not given up")
 	}
 	for _, o := range members {
-		if get(s, o.Key) != nil {
-			t.Errorf("%s is still found", o.Key)
+		if get(s, keyOf(s, o)) != nil {
+			t.Errorf("%s is still found", keyOf(s, o))
 		}
-		if s.Shard(o.Key).GetAny(o.Key) != o {
-			t.Errorf("%s has left the table already", o.Key)
+		if any(s, keyOf(s, o)) != o {
+			t.Errorf("%s has left the table already", keyOf(s, o))
 		}
 	}
-	s.Spare(members[3])
+	shardOf(s, members[3]).Spare(members[3])
 	if get(s, "k3") != members[3] {
 		t.Error("a spared member is not found")
 	}
@@ -128,7 +143,7 @@ func TestDoomHidesTheWholeGroupOrNobody(t *testing.T) {
 		t.Errorf("%d objects and %d groups left", s.Len(), len(s.groups.byID))
 	}
 	fresh := enter(s, "k0", "g", 0)
-	if fresh.Group() == g || get(s, "k0") != fresh {
+	if shardOf(s, fresh).Group(fresh) == g || get(s, "k0") != fresh {
 		t.Error("the group lives on after its last member")
 	}
 }

@@ -12,7 +12,7 @@ type InFlight struct {
 
 type write struct {
 	started int64
-	o       *Object
+	o       Ref
 }
 
 // Began notes that a write to o started at o.Started(). The shard is locked by the caller.
@@ -23,7 +23,7 @@ func (f *InFlight) Began(o *Object) {
 	if len(f.entries) > 2*f.live+64 {
 		f.sweep()
 	}
-	f.entries = append(f.entries, write{o.Started(), o})
+	f.entries = append(f.entries, write{o.Started(), o.Ref()})
 }
 
 // Ended notes that one write is over, however it ended.
@@ -37,7 +37,7 @@ func (f *InFlight) Ended() {
 func (f *InFlight) sweep() {
 	kept := f.entries[:0]
 	for _, w := range f.entries {
-		if w.o.Started() == w.started {
+		if w.o.o.Started() == w.started {
 			kept = append(kept, w)
 		}
 	}
@@ -47,13 +47,13 @@ func (f *InFlight) sweep() {
 
 // Before removes and returns the objects whose recorded write began before the instant. The
 // caller checks under the shard's lock that this write is still the one in flight.
-func (f *InFlight) Before(instant int64) []*Object {
+func (f *InFlight) Before(instant int64) []Ref {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var due []*Object
+	var due []Ref
 	n := 0
 	for n < len(f.entries) && f.entries[n].started < instant {
-		if w := f.entries[n]; w.o.Started() == w.started {
+		if w := f.entries[n]; w.o.o.Started() == w.started {
 			due = append(due, w.o)
 		}
 		n++

@@ -19,7 +19,7 @@ type Replica struct {
 // Readable reports whether clients may be sent to the replica: it is complete and its owner is
 // there and not suspected to be gone.
 func (r *Replica) Readable() bool {
-	return r.Status == ReplicaComplete && r.Memory.Seg.Readable()
+	return r.Status == ReplicaComplete && r.Memory.Seg().Readable()
 }
 
 // Evictable reports whether the replica may be dropped to make room.
@@ -27,47 +27,64 @@ func (r *Replica) Evictable() bool { return r.Pins == 0 && r.Readable() }
 
 // Object is one value under one key. All fields are guarded by the lock of its shard but the
 // two instants, which are atomic so that they can be read without it.
+//
+// Objects live in slabs and hold no pointers: the garbage collector never looks at them. What
+// needs a pointer, or few objects have, is kept by the Shard, whose methods give it. A slot is
+// used again for another object; whoever keeps a *Object without the lock keeps a Ref and asks
+// Shard.Live.
 type Object struct {
-	Key      string
-	Size     uint64 // bytes of one replica
-	Owner    segment.UUID
-	Ledger   tenant.Ledger
-	Replicas []Replica
+	Size   uint64 // bytes of one replica
+	Owner  segment.UUID
+	Ledger tenant.Ledger
 
-	extra *extra
 	lease atomic.Int64 // until when the object is protected
 	write atomic.Int64 // when the write in flight began; zero when there is none
-	first [1]Replica   // backs Replicas for the usual single copy
+
+	first Replica // the usual single copy; more are with the shard
 	slot  evict.Slot
 
+	hash   uint32 // what the index of the shard knows it by
+	self   uint32 // number of the slot
+	gen    uint32 // raised when the slot's object dies
+	key    uint32 // block of the key's bytes
+	keyLen uint32
+
+	replicas uint16
+	shard    uint16
+	flags    uint8
 	HardPin  bool
-	dead     bool // taken out of its space
 	DataType DataType
 }
 
-// extra is what few objects have.
-type extra struct {
-	group     *Group
-	checksum  *uint64
-	softUntil int64
-	pending   PinRequest
-	doomed    bool // chosen by a group's eviction; guarded by the group lock
+const (
+	flagDead  = 1 << iota // taken out of its space
+	flagExtra             // the shard keeps something more about it
+)
+
+// Ref names an object beyond the lock of its shard.
+type Ref struct {
+	o   *Object
+	gen uint32
 }
 
-// PinRequest is what a write wants done to the soft pin once the object is readable.
-type PinRequest struct {
-	Action SoftPinAction
-	TTL    int64 // nanoseconds, for SoftPinEnable
-}
+// Ref returns a name for the object that stays good, or is known to have gone bad. The shard,
+// or the lock under which the object was found, is held.
+func (o *Object) Ref() Ref { return Ref{o, o.gen} }
 
-// New makes an object that owner starts to write at now, with room for one replica inline. The key is kept as it is given, so it
-// must not alias a buffer that is reused.
-func New(key string, size uint64, owner segment.UUID, now int64) *Object {
-	o := &Object{Key: key, Size: size, Owner: owner}
-	o.Replicas = o.first[:0]
-	o.write.Store(now)
-	return o
-}
+// Shard returns the number of the shard that the object is, or was, in.
+func (r Ref) Shard() int { return int(r.o.shard) }
+
+// Generation implements evict.Item.
+func (o *Object) Generation() uint32 { return o.gen }
+
+// Found turns what an eviction order gave into a Ref.
+func Found(o *Object, generation uint32) Ref { return Ref{o, generation} }
+
+// OrderSlot lets the eviction order keep its place in the object.
+func (o *Object) OrderSlot() *evict.Slot { return &o.slot }
+
+// Dead reports whether the object has been taken out of its space.
+func (o *Object) Dead() bool { return o.flags&flagDead != 0 }
 
 // InFlight reports whether a write to the object has started and not ended.
 func (o *Object) InFlight() bool { return o.write.Load() != 0 }
@@ -84,19 +101,6 @@ func (o *Object) Begin(owner segment.UUID, now int64) {
 // End notes that the write in flight is over.
 func (o *Object) End() { o.write.Store(0) }
 
-// OrderSlot lets the eviction order keep its place in the object.
-func (o *Object) OrderSlot() *evict.Slot { return &o.slot }
-
-// Dead reports whether the object has been taken out of its space.
-func (o *Object) Dead() bool { return o.dead }
-
-func (o *Object) more() *extra {
-	if o.extra == nil {
-		o.extra = new(extra)
-	}
-	return o.extra
-}
-
 // Lease returns the instant until which the object is protected; zero if it never was.
 func (o *Object) Lease() int64 { return o.lease.Load() }
 
@@ -111,167 +115,4 @@ func (o *Object) ExtendLease(until int64) {
 			return
 		}
 	}
-}
-
-// Checksum returns what the writer gave, or nil. The pointed-to value never changes.
-func (o *Object) Checksum() *uint64 {
-	if o.extra == nil {
-		return nil
-	}
-	return o.extra.checksum
-}
-
-// SetChecksum stores a copy of sum, or forgets the checksum when sum is nil.
-func (o *Object) SetChecksum(sum *uint64) {
-	if sum == nil {
-		if o.extra != nil {
-			o.extra.checksum = nil
-		}
-		return
-	}
-	v := *sum
-	o.more().checksum = &v
-}
-
-// SoftUntil returns the end of the soft pin; zero if there is none.
-func (o *Object) SoftUntil() int64 {
-	if o.extra == nil {
-		return 0
-	}
-	return o.extra.softUntil
-}
-
-// SetSoftUntil sets the end of the soft pin; zero removes it.
-func (o *Object) SetSoftUntil(until int64) {
-	if until != 0 || o.extra != nil {
-		o.more().softUntil = until
-	}
-}
-
-// RequestPin keeps what the write wants done to the soft pin until the object is readable.
-func (o *Object) RequestPin(p PinRequest) {
-	if p.Action != SoftPinPreserve || o.extra != nil {
-		o.more().pending = p
-	}
-}
-
-// CommitPin does what the write asked for; a second call does nothing.
-func (o *Object) CommitPin(now int64) {
-	if o.extra == nil {
-		return
-	}
-	switch p := o.extra.pending; p.Action {
-	case SoftPinEnable:
-		o.extra.softUntil = 0
-		if p.TTL > 0 {
-			o.extra.softUntil = now + p.TTL
-		}
-	case SoftPinDisable:
-		o.extra.softUntil = 0
-	}
-	o.extra.pending = PinRequest{}
-}
-
-// Group returns the object's group, or nil.
-func (o *Object) Group() *Group {
-	if o.extra == nil {
-		return nil
-	}
-	return o.extra.group
-}
-
-// GroupID returns the id of the object's group, "" if it has none.
-func (o *Object) GroupID() string {
-	if g := o.Group(); g != nil {
-		return g.ID
-	}
-	return ""
-}
-
-// Readable reports whether any replica is.
-func (o *Object) Readable() bool {
-	for i := range o.Replicas {
-		if o.Replicas[i].Readable() {
-			return true
-		}
-	}
-	return false
-}
-
-// HasComplete reports whether any replica has been completely written, readable or not.
-func (o *Object) HasComplete() bool {
-	for i := range o.Replicas {
-		if o.Replicas[i].Status == ReplicaComplete {
-			return true
-		}
-	}
-	return false
-}
-
-// Count returns the number of replicas in the given state.
-func (o *Object) Count(s ReplicaStatus) int {
-	n := 0
-	for i := range o.Replicas {
-		if o.Replicas[i].Status == s {
-			n++
-		}
-	}
-	return n
-}
-
-// EvictableReplicas returns how many replicas may be dropped to make room.
-func (o *Object) EvictableReplicas() int {
-	n := 0
-	for i := range o.Replicas {
-		if o.Replicas[i].Evictable() {
-			n++
-		}
-	}
-	return n
-}
-
-// Stale reports whether a replica's segment is gone.
-func (o *Object) Stale() bool {
-	for i := range o.Replicas {
-		if !o.Replicas[i].Memory.Seg.Alive() {
-			return true
-		}
-	}
-	return false
-}
-
-// Drop removes the replicas that match, hands each to release, and returns how many there
-// were. The order of those that stay is kept.
-func (o *Object) Drop(match func(*Replica) bool, release func(*Replica)) int {
-	kept, n := o.Replicas[:0], 0
-	for i := range o.Replicas {
-		if r := &o.Replicas[i]; match(r) {
-			release(r)
-			n++
-		} else {
-			kept = append(kept, *r)
-		}
-	}
-	clear(o.Replicas[len(kept):])
-	o.Replicas = kept
-	return n
-}
-
-// Describe appends the replicas that match as clients see them.
-func (o *Object) Describe(dst []ReplicaDescriptor, match func(*Replica) bool) []ReplicaDescriptor {
-	for i := range o.Replicas {
-		r := &o.Replicas[i]
-		if !match(r) {
-			continue
-		}
-		info := &r.Memory.Seg.Info
-		dst = append(dst, ReplicaDescriptor{
-			ID: r.ID,
-			Location: Location{Index: LocationMemory, Memory: MemoryDescriptor{Buffer: BufferDescriptor{
-				Size: o.Size, Address: r.Memory.Address, Protocol: info.Protocol, Endpoint: info.Endpoint, Locality: info.Locality,
-			}}},
-			Status: r.Status,
-		})
-	}
-	return dst
 }

@@ -7,8 +7,14 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 )
 
+// lone returns a shard of its own and an object in it.
+func lone(key string, now int64) (*Shard, *Object) {
+	sh, h := NewSpace(1).Locate(key)
+	return sh, sh.Insert(h, key, 1, segment.UUID{}, now)
+}
+
 func TestExtendLeaseKeepsTheLatest(t *testing.T) {
-	o := New("k", 1, segment.UUID{}, 1)
+	_, o := lone("k", 1)
 	var wg sync.WaitGroup
 	for i := range int64(8) {
 		wg.Go(func() {
@@ -39,53 +45,59 @@ func TestPinIsCommittedOnce(t *testing.T) {
 		{"clear", 5, PinRequest{SoftPinDisable, 0}, 0},
 		{"clear nothing", 0, PinRequest{SoftPinDisable, 0}, 0},
 	} {
-		o := New("k", 1, segment.UUID{}, 1)
-		o.SetSoftUntil(c.had)
-		o.RequestPin(PinRequest{SoftPinEnable, 77}) // an earlier write that never ended
-		o.RequestPin(c.pin)
-		if o.SoftUntil() != c.had {
-			t.Errorf("%s: pinned until %d before the write ended", c.name, o.SoftUntil())
+		sh, o := lone("k", 1)
+		sh.SetSoftUntil(o, c.had)
+		sh.RequestPin(o, PinRequest{SoftPinEnable, 77}) // an earlier write that never ended
+		sh.RequestPin(o, c.pin)
+		if sh.SoftUntil(o) != c.had {
+			t.Errorf("%s: pinned until %d before the write ended", c.name, sh.SoftUntil(o))
 		}
-		o.CommitPin(10)
-		o.CommitPin(20)
-		if o.SoftUntil() != c.want {
-			t.Errorf("%s: pinned until %d, want %d", c.name, o.SoftUntil(), c.want)
+		sh.CommitPin(o, 10)
+		sh.CommitPin(o, 20)
+		if sh.SoftUntil(o) != c.want {
+			t.Errorf("%s: pinned until %d, want %d", c.name, sh.SoftUntil(o), c.want)
 		}
 	}
 }
 
 func TestChecksumIsACopy(t *testing.T) {
-	o := New("k", 1, segment.UUID{}, 1)
-	o.SetChecksum(nil)
-	if o.Checksum() != nil {
+	sh, o := lone("k", 1)
+	sh.SetChecksum(o, nil)
+	if sh.Checksum(o) != nil {
 		t.Fatal("a checksum from nowhere")
 	}
 	v := uint64(7)
-	o.SetChecksum(&v)
-	given := o.Checksum()
+	sh.SetChecksum(o, &v)
+	given := sh.Checksum(o)
 	v = 8
-	o.SetChecksum(&v)
-	if *given != 7 || *o.Checksum() != 8 {
-		t.Errorf("%d, then %d", *given, *o.Checksum())
+	sh.SetChecksum(o, &v)
+	if *given != 7 || *sh.Checksum(o) != 8 {
+		t.Errorf("%d, then %d", *given, *sh.Checksum(o))
 	}
-	o.SetChecksum(nil)
-	if o.Checksum() != nil {
+	sh.SetChecksum(o, nil)
+	if sh.Checksum(o) != nil {
 		t.Error("not forgotten")
 	}
 }
 
 func TestDropKeepsTheOrderOfTheRest(t *testing.T) {
-	o := New("k", 1, segment.UUID{}, 1)
+	sh, o := lone("k", 1)
 	for id := range uint64(6) {
-		o.Replicas = append(o.Replicas, Replica{ID: id})
+		sh.Add(o, Replica{ID: id})
 	}
 	var dropped []uint64
-	n := o.Drop(func(r *Replica) bool { return r.ID%2 == 1 }, func(r *Replica) { dropped = append(dropped, r.ID) })
-	if n != 3 || len(o.Replicas) != 3 || o.Replicas[0].ID != 0 || o.Replicas[1].ID != 2 || o.Replicas[2].ID != 4 {
-		t.Errorf("dropped %v, left %v", dropped, o.Replicas)
+	n := sh.Drop(o, func(r *Replica) bool { return r.ID%2 == 1 }, func(r *Replica) { dropped = append(dropped, r.ID) })
+	if n != 3 || len(sh.Replicas(o)) != 3 || sh.Replicas(o)[0].ID != 0 || sh.Replicas(o)[1].ID != 2 || sh.Replicas(o)[2].ID != 4 {
+		t.Errorf("dropped %v, left %v", dropped, sh.Replicas(o))
 	}
-	if tail := o.Replicas[:6]; tail[3].ID != 0 || tail[5].ID != 0 {
-		t.Errorf("what was dropped is still referred to: %v", tail)
+	for _, keep := range []uint64{4, 0} {
+		sh.Drop(o, func(r *Replica) bool { return r.ID == keep }, func(*Replica) {})
+	}
+	if all := sh.Replicas(o); len(all) != 1 || all[0].ID != 2 || len(sh.more) != 0 {
+		t.Errorf("left %v, %d lists of several", all, len(sh.more))
+	}
+	if n := sh.Drop(o, func(*Replica) bool { return true }, func(*Replica) {}); n != 1 || len(sh.Replicas(o)) != 0 {
+		t.Errorf("dropped %d, left %v", n, sh.Replicas(o))
 	}
 }
 
@@ -99,20 +111,22 @@ func TestInFlightFindsTheAbandoned(t *testing.T) {
 		o.End()
 		f.Ended()
 	}
-	a, b, c := New("a", 1, segment.UUID{}, 1), New("b", 1, segment.UUID{}, 1), New("c", 1, segment.UUID{}, 1)
+	_, a := lone("a", 1)
+	_, b := lone("b", 1)
+	_, c := lone("c", 1)
 	begin(a, 10)
 	begin(b, 20)
 	begin(c, 30)
 	end(b)
 	end(c)
 	begin(c, 40)
-	if got := f.Before(35); len(got) != 1 || got[0] != a {
+	if got := f.Before(35); len(got) != 1 || got[0] != a.Ref() {
 		t.Errorf("before 35: %v", got)
 	}
 	if got := f.Before(40); len(got) != 0 {
 		t.Errorf("before 40: %v", got)
 	}
-	if got := f.Before(41); len(got) != 1 || got[0] != c {
+	if got := f.Before(41); len(got) != 1 || got[0] != c.Ref() {
 		t.Errorf("before 41: %v", got)
 	}
 	if f.Len() != 2 {
@@ -123,7 +137,7 @@ func TestInFlightFindsTheAbandoned(t *testing.T) {
 func TestInFlightForgetsWhatHasEnded(t *testing.T) {
 	var f InFlight
 	for i := range int64(100_000) {
-		o := New("k", 1, segment.UUID{}, i+1)
+		_, o := lone("k", i+1)
 		f.Began(o)
 		o.End()
 		f.Ended()

@@ -253,7 +253,7 @@ func TestNodesHoldNoPointers(t *testing.T) {
 	if s := unsafe.Sizeof(node{}); s != 24 {
 		t.Errorf("a node takes %d bytes", s)
 	}
-	if s := unsafe.Sizeof(Allocation{}); s != 32 {
+	if s := unsafe.Sizeof(Allocation{}); s != 24 {
 		t.Errorf("an allocation takes %d bytes, one is in every replica", s)
 	}
 }

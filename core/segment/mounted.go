@@ -19,6 +19,7 @@ type Mounted struct {
 	Info Info
 	// Client is who lends the memory.
 	Client UUID
+	place  uint32 // in the directory
 
 	flags  atomic.Uint32
 	status atomic.Int32
@@ -36,12 +37,19 @@ type Mounted struct {
 
 // Allocation is a piece of a segment's memory, handed out once and freed once. The zero value
 // is no allocation.
+//
+// It holds no pointer, so that tables of allocations cost the garbage collector nothing: the
+// segment is named by its place in a directory.
 type Allocation struct {
-	Seg     *Mounted
 	Address uint64 // in the client's process
 	Size    uint64 // bytes as requested
+	seg     uint32 // place in the directory, 0 = none
 	node    uint32
 }
+
+// Seg returns the segment; nil for the zero Allocation. Once the segment has left the
+// registry it is a stand-in that is not alive.
+func (a Allocation) Seg() *Mounted { return directory.at(a.seg) }
 
 // Stats describes the inside of one segment's allocator.
 type Stats struct {
@@ -52,6 +60,7 @@ type Stats struct {
 
 func newMounted(info Info, client UUID) *Mounted {
 	m := &Mounted{Info: info, Client: client}
+	m.place = directory.enter(m)
 	m.status.Store(int32(StatusOK))
 	m.alloc.init(info.Size)
 	return m
@@ -107,14 +116,14 @@ func (m *Mounted) allocate(size uint64) (Allocation, bool) {
 	if !ok {
 		return Allocation{}, false
 	}
-	return Allocation{Seg: m, Address: m.Info.Base + offset, Size: size, node: index}, true
+	return Allocation{Address: m.Info.Base + offset, Size: size, seg: m.place, node: index}, true
 }
 
 // Free gives the memory back; it takes the segment's lock. On an unmounted segment and for the
 // zero Allocation it does nothing. It reports false, changing nothing, when the memory is not
 // handed out: an allocation freed twice, unless the memory was handed out again meanwhile.
 func (a Allocation) Free() bool {
-	m := a.Seg
+	m := a.Seg()
 	if m == nil {
 		return true
 	}

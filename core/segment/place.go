@@ -216,7 +216,7 @@ func (pl *placement) try(req *Request, g *group) bool {
 		return false
 	}
 	for i := pl.first; i < len(pl.out); i++ {
-		if pl.out[i].Seg.Info.Name == g.name {
+		if pl.out[i].Seg().Info.Name == g.name {
 			return false
 		}
 	}

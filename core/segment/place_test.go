@@ -130,7 +130,7 @@ func TestAllAllocatorsFull(t *testing.T) {
 			t.Error(err)
 		}
 		held[1].Free()
-		if got := placed(t, p, Request{Size: mib, Replicas: 3}); len(got) != 1 || got[0] != held[1].Seg.Info.Name {
+		if got := placed(t, p, Request{Size: mib, Replicas: 3}); len(got) != 1 || got[0] != held[1].Seg().Info.Name {
 			t.Errorf("%v: placed on %v", strategy, got)
 		}
 	}
@@ -180,7 +180,7 @@ func TestSeveralSegmentsOfOneName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen[a.Seg]++
+		seen[a.Seg()]++
 	}
 	if len(seen) != 2 {
 		t.Errorf("%d segments used of two with the name", len(seen))
@@ -188,7 +188,7 @@ func TestSeveralSegmentsOfOneName(t *testing.T) {
 	full := pool(t, StrategyRandom, always(0), mib, "a", "a")
 	first, _ := full.AllocateOn("a", mib)
 	second, err := full.AllocateOn("a", mib)
-	if err != nil || first.Seg == second.Seg {
+	if err != nil || first.Seg() == second.Seg() {
 		t.Errorf("the second segment of the name was not tried: %v", err)
 	}
 }
@@ -484,20 +484,20 @@ func TestConcurrentUse(t *testing.T) {
 			pieces := make(map[*Mounted]*naive)
 			for _, mine := range held {
 				for _, a := range mine {
-					if !a.Seg.Alive() {
+					if !a.Seg().Alive() {
 						continue
 					}
-					m := pieces[a.Seg]
+					m := pieces[a.Seg()]
 					if m == nil {
-						m = &naive{size: a.Seg.Info.Size}
-						pieces[a.Seg] = m
+						m = &naive{size: a.Seg().Info.Size}
+						pieces[a.Seg()] = m
 					}
-					x := taken{offset: a.Address - a.Seg.Info.Base, size: a.Size}
+					x := taken{offset: a.Address - a.Seg().Info.Base, size: a.Size}
 					if why := m.fits(x); why != "" {
-						t.Fatalf("segment %s: %d bytes at %d: %s", a.Seg.Info.Name, x.size, x.offset, why)
+						t.Fatalf("segment %s: %d bytes at %d: %s", a.Seg().Info.Name, x.size, x.offset, why)
 					}
 					m.held = append(m.held, x)
-					want[a.Seg] += a.Size
+					want[a.Seg()] += a.Size
 				}
 			}
 			if err := p.check(want); err != nil {

@@ -128,14 +128,15 @@ func (p *Pool) BeginUnmountClient(client UUID) []*Mounted {
 func (p *Pool) FinishUnmount(segments ...*Mounted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gone := false
+	left := false
 	for _, m := range segments {
 		if m != nil && m.Status() == StatusUnmounting && p.byID[m.Info.ID] == m {
 			delete(p.byID, m.Info.ID)
-			gone = true
+			directory.forget(m.place)
+			left = true
 		}
 	}
-	if gone {
+	if left {
 		p.all = slices.DeleteFunc(p.all, func(m *Mounted) bool { return p.byID[m.Info.ID] != m })
 		p.publish()
 	}

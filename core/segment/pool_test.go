@@ -56,7 +56,7 @@ func placed(t *testing.T, p *Pool, req Request) []string {
 	t.Helper()
 	var names []string
 	for _, a := range place(t, p, req) {
-		names = append(names, a.Seg.Info.Name)
+		names = append(names, a.Seg().Info.Name)
 	}
 	return names
 }
@@ -81,7 +81,7 @@ func TestMountSegmentSuccess(t *testing.T) {
 		t.Error("the pool keeps the caller's memory")
 	}
 	a := place(t, p, Request{Size: 1000, Replicas: 1})[0]
-	if a.Seg != m || a.Address != i.Base || a.Size != 1000 || m.Used() != 1000 || p.UsedBytes() != 1000 {
+	if a.Seg() != m || a.Address != i.Base || a.Size != 1000 || m.Used() != 1000 || p.UsedBytes() != 1000 {
 		t.Errorf("allocation %+v, used %d", a, m.Used())
 	}
 	if !a.Free() || m.Used() != 0 || a.Free() {

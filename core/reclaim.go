@@ -1,0 +1,206 @@
+package core
+
+import (
+	"github.com/mooncake-go/mooncake-master/core/evict"
+	"github.com/mooncake-go/mooncake-master/core/object"
+)
+
+// want is how much a reclamation is to give up: until both goals are reached.
+type want struct {
+	bytes   uint64
+	objects int
+	pinned  bool       // soft-pinned objects may go, after all others
+	whole   bool       // give up nothing unless both goals can be reached
+	except  object.Ref // not this one
+}
+
+// got is what a reclamation gave up.
+type got struct {
+	bytes   uint64
+	objects int
+}
+
+func (g got) reaches(w want) bool { return g.bytes >= w.bytes && g.objects >= w.objects }
+
+// groupVictims are the members of a group that can go; they go together.
+type groupVictims struct {
+	group   *object.Group
+	members []object.Ref
+}
+
+// harvest collects victims from one tenant. It is the tenant's, so that its memory is used
+// again, and guarded by the space's Reclaim lock.
+type harvest struct {
+	singles []object.Ref
+	groups  []groupVictims
+	total   got
+	taken   map[object.Ref]bool // members of groups
+	back    []object.Ref        // popped, and as good candidates as before for somebody else
+	aside   []object.Ref        // popped, but nobody can evict them now
+}
+
+func (h *harvest) reset() {
+	h.singles, h.groups, h.total = h.singles[:0], h.groups[:0], got{}
+	clear(h.taken)
+	h.back, h.aside = h.back[:0], h.aside[:0]
+}
+
+// retryAfter is when an object that can't be evicted for a reason other than its lease is
+// looked at again, in nanoseconds.
+const retryAfter = int64(1e9)
+
+// reclaim gives up a tenant's oldest unleased objects. Its cost follows what it gives up: an
+// object that was read since it got in line is met, moved, and not met again before its lease
+// has ended.
+func (m *Master) reclaim(k *keeper, w want) (g got) {
+	k.space.Reclaim.Lock()
+	defer k.space.Reclaim.Unlock()
+	now := m.clock.Now()
+	h := &k.harvest
+	h.reset()
+	m.collect(k, h, w, evict.Plain, now)
+	if w.pinned {
+		m.collect(k, h, w, evict.Pinned, now)
+	}
+	if w.whole && !h.total.reaches(w) {
+		h.back = append(h.back, h.singles...)
+		for _, v := range h.groups {
+			h.back = append(h.back, v.members...)
+		}
+	} else {
+		for _, r := range h.singles {
+			m.evictOne(k, r, now, &g)
+		}
+		for _, v := range h.groups {
+			if !k.space.Doom(v.group, v.members, now) {
+				h.back = append(h.back, v.members...) // leased in between
+				continue
+			}
+			for _, r := range v.members {
+				m.evictOne(k, r, now, &g)
+			}
+		}
+	}
+	for _, r := range h.back {
+		m.putBack(k, r, 0)
+	}
+	for _, r := range h.aside {
+		m.putBack(k, r, now+retryAfter)
+	}
+	return g
+}
+
+// collect pops candidates of a class until the goals are reached or none is due.
+func (m *Master) collect(k *keeper, h *harvest, w want, class evict.Class, now int64) {
+	for !h.total.reaches(w) {
+		o, generation, rank, ok := k.space.Order.PopDue(class, now)
+		if !ok {
+			return
+		}
+		if r := object.Found(o, generation); !h.taken[r] {
+			m.consider(k, h, r, rank, w, class, now)
+		}
+	}
+}
+
+// consider decides what becomes of a popped candidate.
+func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w want, class evict.Class, now int64) {
+	sh := k.space.ShardOf(r)
+	sh.RLock()
+	o := sh.Live(r)
+	if o == nil || o.InFlight() || o.HardPin {
+		sh.RUnlock() // gone, or its End puts it in line again
+		return
+	}
+	rankNow, pinUntil := sh.Rank(o), sh.SoftUntil(o)
+	if rankNow > rank || (class == evict.Plain && pinUntil > now) {
+		k.space.Order.Insert(o, rankNow, pinUntil, now)
+		sh.RUnlock()
+		return
+	}
+	bytes := o.Size * uint64(sh.EvictableReplicas(o))
+	group := sh.Group(o)
+	sh.RUnlock()
+	switch {
+	case bytes == 0:
+		h.aside = append(h.aside, r)
+	case r == w.except:
+		h.back = append(h.back, r)
+	case group == nil:
+		h.singles = append(h.singles, r)
+		h.total.bytes += bytes
+		h.total.objects++
+	default:
+		m.considerGroup(k, h, group, w, class, now)
+		if !h.taken[r] {
+			h.back = append(h.back, r) // leased in between
+		}
+	}
+}
+
+// considerGroup collects what can go of a group.
+func (m *Master) considerGroup(k *keeper, h *harvest, group *object.Group, w want, class evict.Class, now int64) {
+	v := groupVictims{group: group}
+	for _, r := range k.space.Members(group) {
+		if h.taken[r] || r == w.except {
+			continue
+		}
+		bytes := m.evictable(k, r, class, now)
+		if bytes == 0 {
+			continue
+		}
+		if h.taken == nil {
+			h.taken = make(map[object.Ref]bool)
+		}
+		h.taken[r] = true
+		v.members = append(v.members, r)
+		h.total.bytes += bytes
+		h.total.objects++
+	}
+	h.groups = append(h.groups, v)
+}
+
+// evictable returns how many bytes evicting a member of a group would free.
+func (m *Master) evictable(k *keeper, r object.Ref, class evict.Class, now int64) uint64 {
+	sh := k.space.ShardOf(r)
+	sh.RLock()
+	defer sh.RUnlock()
+	o := sh.Live(r)
+	if o == nil || o.InFlight() || o.HardPin || o.Leased(now) || (class == evict.Plain && sh.SoftUntil(o) > now) {
+		return 0
+	}
+	return o.Size * uint64(sh.EvictableReplicas(o))
+}
+
+// evictOne drops a victim's replicas, unless it has been leased since; then it goes back in
+// line.
+func (m *Master) evictOne(k *keeper, r object.Ref, now int64, g *got) {
+	sh := k.space.ShardOf(r)
+	sh.Lock()
+	defer sh.Unlock()
+	o := sh.Live(r)
+	if o == nil {
+		return
+	}
+	bytes := o.Size * uint64(sh.EvictableReplicas(o))
+	if !o.InFlight() && !o.Leased(now) && bytes > 0 {
+		m.shed(k, sh, o, (*object.Replica).Evictable, m.free)
+		g.bytes += bytes
+		g.objects++
+	}
+	if !o.Dead() {
+		sh.Spare(o)
+		m.enqueue(k, sh, o, now)
+	}
+}
+
+// putBack puts an object that was popped in line again, where it was but not to be met before
+// the instant.
+func (m *Master) putBack(k *keeper, r object.Ref, instant int64) {
+	sh := k.space.ShardOf(r)
+	sh.RLock()
+	defer sh.RUnlock()
+	if o := sh.Live(r); o != nil && !o.InFlight() && !o.HardPin {
+		k.space.Order.Insert(o, max(sh.Rank(o), instant), sh.SoftUntil(o), m.clock.Now())
+	}
+}
