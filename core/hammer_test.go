@@ -24,23 +24,23 @@ const hammers = 16
 // silent now and then, and a policy comes and goes. No answer is known, but codes must be
 // possible ones, no charge may pass its quota, and all must add up in the end.
 func TestHammer(t *testing.T) {
-	for _, resize := range []bool{false, true} {
-		t.Run(fmt.Sprintf("resize=%v", resize), func(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		t.Run(fmt.Sprintf("replace=%v", replace), func(t *testing.T) {
 			t.Parallel()
 			ops, seed := modelOps(t, 40_000)
-			newHammer(t, resize).run(ops/hammers, seed)
+			newHammer(t, replace).run(ops/hammers, seed)
 		})
 	}
 }
 
 type hammer struct {
-	t      *testing.T
-	m      *mastertest.Master
-	resize bool // upserts may change an object's size, which charges both for a while
-	fail   atomic.Bool
+	t       *testing.T
+	m       *mastertest.Master
+	replace bool // objects are upserted, which may charge the old and the new value for a while
+	fail    atomic.Bool
 }
 
-func newHammer(t *testing.T, resize bool) *hammer {
+func newHammer(t *testing.T, replace bool) *hammer {
 	m := mastertest.New(t, mastertest.Strict, patient, func(c *core.Config) {
 		c.LeaseTTL = 20 * time.Millisecond
 		c.PutDiscardTimeout = 50 * time.Millisecond
@@ -51,7 +51,7 @@ func newHammer(t *testing.T, resize bool) *hammer {
 	for c := range uint64(4) {
 		m.Mount(c+1, segmentName(c+1, 0), 200_000)
 	}
-	h := &hammer{t: t, m: m, resize: resize}
+	h := &hammer{t: t, m: m, replace: replace}
 	h.policies(true)
 	return h
 }
@@ -135,7 +135,7 @@ func (h *hammer) time(ctx context.Context, r *rand.Rand) {
 func (h *hammer) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, s := range h.m.TenantSnapshots() {
-			if !h.resize && s.TenantID != "c" && s.ChargedBytes > s.EffectiveQuotaBytes {
+			if !h.replace && s.TenantID != "c" && s.ChargedBytes > s.EffectiveQuotaBytes {
 				h.failf("tenant %s is charged %d of %d bytes", s.TenantID, s.ChargedBytes, s.EffectiveQuotaBytes)
 			}
 		}
@@ -166,7 +166,7 @@ func (h *hammer) call(r *rand.Rand) {
 	key := fmt.Sprint("k", n)
 	client := mastertest.ID(1 + r.Uint64N(4))
 	size := uint64(1000 + 500*(n%20))
-	if h.resize {
+	if h.replace {
 		size = 1000 + 500*r.Uint64N(20)
 	}
 	cfg := mastertest.Config(mastertest.Replicas(1 + r.Uint64N(2)))
@@ -186,6 +186,9 @@ func (h *hammer) call(r *rand.Rand) {
 				errcode.ObjectNotFound, errcode.IllegalClient, errcode.InvalidWrite)
 		}
 	case 3, 4:
+		if !h.replace {
+			return
+		}
 		_, code := m.UpsertStart(client, tenantName, key, size, cfg, nil)
 		h.expect("UpsertStart", code, append(full, errcode.UnavailableInStatus, errcode.InvalidParams)...)
 		if code == errcode.OK && r.IntN(10) != 0 {

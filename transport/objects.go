@@ -60,7 +60,7 @@ func bindLookups(s *rpc.Server, m *core.Master) {
 			a.Value.Entries = append(a.Value.Entries, wire.Entry[string, []object.ReplicaDescriptor](f))
 		}
 		return nil
-	})
+	}, rpc.Slow)
 }
 
 func bindWrites(s *rpc.Server, m *core.Master) {
@@ -126,11 +126,11 @@ func bindRemovals(s *rpc.Server, m *core.Master) {
 	rpc.Handle(s, wire.RemoveByRegex, func(_ *rpc.Call, q *wire.RemoveByRegexRequest, a *errcode.Result[int64]) error {
 		a.Value, a.Code = m.RemoveByRegex(q.TenantID, q.Regex, q.Force)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.RemoveAll, func(_ *rpc.Call, q *wire.RemoveAllRequest, a *int64) error {
 		*a = m.RemoveAll(q.TenantID, q.Force)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.BatchReplicaClear, func(_ *rpc.Call, q *wire.BatchReplicaClearRequest, a *errcode.Result[[]string]) error {
 		a.Value, a.Code = m.BatchReplicaClear(q.TenantID, q.ObjectKeys, q.ClientID, q.SegmentName)
 		return nil

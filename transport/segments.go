@@ -41,19 +41,19 @@ func bindSegments(s *rpc.Server, m *core.Master) {
 	rpc.Handle(s, wire.MountSegment, func(_ *rpc.Call, q *wire.MountSegmentRequest, a *void) error {
 		a.Code = m.MountSegment(q.Segment, q.ClientID)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.ReMountSegment, func(_ *rpc.Call, q *wire.ReMountSegmentRequest, a *void) error {
 		a.Code = m.ReMountSegment(q.Segments, q.ClientID)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.UnmountSegment, func(_ *rpc.Call, q *wire.UnmountSegmentRequest, a *void) error {
 		a.Code = m.UnmountSegment(q.SegmentID, q.ClientID)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.GracefulUnmountSegment, func(_ *rpc.Call, q *wire.GracefulUnmountSegmentRequest, a *void) error {
 		a.Code = m.GracefulUnmountSegment(q.SegmentID, q.ClientID, q.GracePeriodMs)
 		return nil
-	})
+	}, rpc.Slow)
 	rpc.Handle(s, wire.QuerySegmentStatus, func(_ *rpc.Call, q *wire.QuerySegmentStatusRequest, a *errcode.Result[segment.Status]) error {
 		a.Value, a.Code = m.QuerySegmentStatus(q.SegmentName)
 		return nil
