@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/mooncake-go/mooncake-master/cmd/mooncake_master/app"
@@ -14,6 +15,11 @@ import (
 func main() {
 	if code, ok := app.Connector(os.Args[1:], os.Stderr); ok {
 		os.Exit(code)
+	}
+	if os.Getenv("GOGC") == "" {
+		// The table of objects is memory that the collector does not look into, so collecting
+		// twice as often as usual costs little, and garbage takes half as much.
+		debug.SetGCPercent(50)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := app.Main(ctx, os.Args[1:], app.System(app.Version), os.Stdout, os.Stderr)
