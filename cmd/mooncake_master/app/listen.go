@@ -29,9 +29,15 @@ func bind(cfg *Config) (l listeners, err error) {
 	return l, err
 }
 
-// listen opens one listener; an error names the flag that chose it.
+// listen opens one listener; an error names the flag that chose it. An IPv4 address stays one:
+// Go would take 0.0.0.0 for the addresses of both families, which is what :: means here.
 func listen(flag, host string, port int) (net.Listener, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port)))
+	host = strings.Trim(host, "[]")
+	network := "tcp"
+	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil && !strings.Contains(host, ":") {
+		network = "tcp4"
+	}
+	l, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("--%s=%d: %w; choose a free port, or 0 for any", flag, port, err)
 	}
