@@ -30,6 +30,20 @@ def wait_for(port, process):
     raise SystemExit(f"port {port} is not open after two minutes")
 
 
+def end(process):
+    """Ends a process and what it has started; returns when all are gone, so that their ports are free."""
+    for sign, patience in ((signal.SIGTERM, 15), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, sign)
+            for _ in range(patience * 20):
+                process.poll()
+                os.killpg(process.pid, 0)
+                time.sleep(0.05)
+        except ProcessLookupError:
+            return
+    raise SystemExit(f"the processes of group {process.pid} do not end")
+
+
 def run(path):
     """Runs the blocks of one file and returns how many there were."""
     background, count = [], 0
@@ -53,11 +67,7 @@ def run(path):
         raise SystemExit(f"{path}: the command above ends with {e.returncode}")
     finally:
         for p in background:
-            try:
-                os.killpg(p.pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass
-            p.wait(timeout=20)
+            end(p)
     return count
 
 
