@@ -45,7 +45,6 @@ type world struct {
 	walk
 	nextStep int64
 	silent   map[uint64]bool
-	serial   int
 }
 
 const (
