@@ -129,8 +129,14 @@ func (c *comparison) of(figure string) (ratio, bool) {
 
 // compared are the figures of the table of ratios.
 var compared = []struct{ head, figure string }{
-	{"master cpu/op", figCPU}, {"cpu/key", figCPUKey}, {"ops/s", figOps}, {"p50", figP50}, {"p99", figP99},
-	{"rss", figRSS}, {"B/object", figPerObject}, {"start", figStart},
+	{"master cpu/op", figCPU},
+	{"cpu/key", figCPUKey},
+	{"ops/s", figOps},
+	{"p50", figP50},
+	{"p99", figP99},
+	{"rss", figRSS},
+	{"B/object", figPerObject},
+	{"start", figStart},
 }
 
 // printComparisons writes one line per point: A/B as median and, in brackets, its spread.

@@ -62,7 +62,8 @@ func newEcho() (*echo, error) {
 		there   = errcode.Result[bool]{Value: true}
 		done    errcode.Result[errcode.Void]
 		replica = object.ReplicaDescriptor{Location: object.Location{Memory: object.MemoryDescriptor{
-			Buffer: object.BufferDescriptor{Size: 4096, Protocol: "tcp", Endpoint: "bench-0000-000:17000"}}}, Status: object.ReplicaComplete}
+			Buffer: object.BufferDescriptor{Size: 4096, Protocol: "tcp", Endpoint: "bench-0000-000:17000"},
+		}}, Status: object.ReplicaComplete}
 		written = errcode.Result[[]object.ReplicaDescriptor]{Value: []object.ReplicaDescriptor{replica}}
 		read    = errcode.Result[object.ReplicaList]{Value: object.ReplicaList{Replicas: written.Value, LeaseTTLMs: 10_000}}
 		ready   = errcode.Result[string]{Value: wire.ProtocolVersion}

@@ -109,9 +109,21 @@ var columns = []struct {
 	head, figure string
 	scale        float64
 }{
-	{"ops/s", figOps, 1}, {"keys/s", figKeys, 1}, {"p50 us", figP50, 1}, {"p95 us", figP95, 1}, {"p99 us", figP99, 1}, {"p99.9 us", figP999, 1},
-	{"max us", figMax, 1}, {"cpu us/op", figCPU, 1}, {"cpu us/key", figCPUKey, 1}, {"user us/op", figUser, 1}, {"own us/op", figOwn, 1},
-	{"rss MiB", figRSS, 1.0 / (1 << 20)}, {"B/object", figPerObject, 1}, {"gc %", figGC, 100}, {"other cores", figOther, 1},
+	{"ops/s", figOps, 1},
+	{"keys/s", figKeys, 1},
+	{"p50 us", figP50, 1},
+	{"p95 us", figP95, 1},
+	{"p99 us", figP99, 1},
+	{"p99.9 us", figP999, 1},
+	{"max us", figMax, 1},
+	{"cpu us/op", figCPU, 1},
+	{"cpu us/key", figCPUKey, 1},
+	{"user us/op", figUser, 1},
+	{"own us/op", figOwn, 1},
+	{"rss MiB", figRSS, 1.0 / (1 << 20)},
+	{"B/object", figPerObject, 1},
+	{"gc %", figGC, 100},
+	{"other cores", figOther, 1},
 }
 
 // printResults writes the table of several results.

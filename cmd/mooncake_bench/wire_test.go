@@ -78,7 +78,8 @@ func TestReplies(t *testing.T) {
 	sum, tenantName := uint64(1), "t"
 	memory := func(endpoint string, locality *segment.Locality) object.ReplicaDescriptor {
 		return object.ReplicaDescriptor{ID: 5, Status: object.ReplicaComplete, Location: object.Location{Memory: object.MemoryDescriptor{
-			Buffer: object.BufferDescriptor{Size: 1, Address: 2, Protocol: "tcp", Endpoint: endpoint, Locality: locality}}}}
+			Buffer: object.BufferDescriptor{Size: 1, Address: 2, Protocol: "tcp", Endpoint: endpoint, Locality: locality},
+		}}}
 	}
 	all := []object.ReplicaDescriptor{
 		memory("host:1", nil), memory(string(make([]byte, 300)), &segment.Locality{NUMANode: 1, HCANames: []string{"a"}}),

@@ -326,24 +326,48 @@ func TestStartErrors(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		{"no URI", Spec{Type: "file", Stock: stock},
-			"--tenant_quota_connector_type=file --tenant_quota_connector_uri=: tenant quota connector: it refuses its configuration: uri: tenant quota file connector requires a non-empty uri: the path of the policy file"},
-		{"unknown type", Spec{Type: "zoo", Stock: stock},
-			"--tenant_quota_connector_type=zoo: unsupported tenant quota connector type 'zoo': the master serves [file] itself; for others set --tenant_quota_connector_dir to the folder of mooncake-connector-zoo"},
+		{
+			"no URI",
+			Spec{Type: "file", Stock: stock},
+			"--tenant_quota_connector_type=file --tenant_quota_connector_uri=: tenant quota connector: it refuses its configuration: uri: tenant quota file connector requires a non-empty uri: the path of the policy file",
+		},
+		{
+			"unknown type",
+			Spec{Type: "zoo", Stock: stock},
+			"--tenant_quota_connector_type=zoo: unsupported tenant quota connector type 'zoo': the master serves [file] itself; for others set --tenant_quota_connector_dir to the folder of mooncake-connector-zoo",
+		},
 		{"path as type", Spec{Type: "../zoo", Dir: plain}, "--tenant_quota_connector_type=../zoo: unsupported tenant quota connector type '../zoo': not a plain name"},
-		{"no such program", Spec{Type: "none", Dir: plain},
-			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': stat " + plain + "/mooncake-connector-none: no such file or directory"},
-		{"not executable", Spec{Type: "test", Dir: plain},
-			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'test': " + plain + "/mooncake-connector-test is not an executable file"},
-		{"banner", Spec{Type: "test", URI: "x", Dir: script(t, `echo "Welcome to my connector"; sleep 5`)},
-			prefix + `it did not start: Unrecognized remote plugin message: Welcome to my connector; it printed "Welcome to my connector\n", but nothing may be written to standard output`},
-		{"dies with words", Spec{Type: "test", URI: "x", Dir: script(t, `echo first >&2; echo '{"@level":"error","@message":"no licence","path":"/x"}' >&2; exit 3`)},
-			prefix + `it did not start: Unrecognized remote plugin message: Failed to read any lines from plugin's stdout; its last lines: first; no licence path /x`},
+		{
+			"no such program",
+			Spec{Type: "none", Dir: plain},
+			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': stat " + plain + "/mooncake-connector-none: no such file or directory",
+		},
+		{
+			"not executable",
+			Spec{Type: "test", Dir: plain},
+			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'test': " + plain + "/mooncake-connector-test is not an executable file",
+		},
+		{
+			"banner",
+			Spec{Type: "test", URI: "x", Dir: script(t, `echo "Welcome to my connector"; sleep 5`)},
+			prefix + `it did not start: Unrecognized remote plugin message: Welcome to my connector; it printed "Welcome to my connector\n", but nothing may be written to standard output`,
+		},
+		{
+			"dies with words",
+			Spec{Type: "test", URI: "x", Dir: script(t, `echo first >&2; echo '{"@level":"error","@message":"no licence","path":"/x"}' >&2; exit 3`)},
+			prefix + `it did not start: Unrecognized remote plugin message: Failed to read any lines from plugin's stdout; its last lines: first; no licence path /x`,
+		},
 		{"hangs", Spec{Type: "test", URI: "x", Dir: script(t, `sleep 100`)}, prefix + "it did not start: timeout while waiting for plugin to start"},
-		{"wrong protocol", Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|7|unix|/tmp/x|grpc|"; sleep 100`)},
-			prefix + "it did not start: incompatible API version with plugin. Plugin version: 7, Client versions: [1]"},
-		{"net/rpc", Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|1|unix|/tmp/x|netrpc|"; sleep 100`)},
-			prefix + `it did not start: unsupported plugin protocol "netrpc". Supported: [grpc]`},
+		{
+			"wrong protocol",
+			Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|7|unix|/tmp/x|grpc|"; sleep 100`)},
+			prefix + "it did not start: incompatible API version with plugin. Plugin version: 7, Client versions: [1]",
+		},
+		{
+			"net/rpc",
+			Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|1|unix|/tmp/x|netrpc|"; sleep 100`)},
+			prefix + `it did not start: unsupported plugin protocol "netrpc". Supported: [grpc]`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -388,8 +412,10 @@ func TestProcessSurroundings(t *testing.T) {
 	}
 	eventually(t, "the child's child is gone", func() bool { return !alive(grandchild) })
 	env := mustRead(t, program+".env")
-	for _, want := range []string{"MOONCAKE_CONNECTOR_PLUGIN=policy-connector-v1", "PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR=",
-		"PLUGIN_CLIENT_CERT=-----BEGIN CERTIFICATE-----", fmt.Sprintf("MOONCAKE_CONNECTOR_HOST_PID=%d", os.Getpid()), "ALLOWED=yes", "PATH="} {
+	for _, want := range []string{
+		"MOONCAKE_CONNECTOR_PLUGIN=policy-connector-v1", "PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR=",
+		"PLUGIN_CLIENT_CERT=-----BEGIN CERTIFICATE-----", fmt.Sprintf("MOONCAKE_CONNECTOR_HOST_PID=%d", os.Getpid()), "ALLOWED=yes", "PATH=",
+	} {
 		if !strings.Contains(env, want) {
 			t.Errorf("no %s in:\n%s", want, env)
 		}

@@ -258,8 +258,10 @@ func TestStartWithBadDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	for _, tt := range []struct{ text, want string }{
 		{"", "failed to open tenant quota policy file '" + path + "': no such file or directory"},
-		{"version: 1\ntenants:\n- name: a\n  quota: 5GiB\n",
-			"line 4: invalid quota for tenant 'a': unsupported quota unit 'GiB' (a whole number, optionally followed directly by B, KB, MB, GB or TB in powers of 1024)"},
+		{
+			"version: 1\ntenants:\n- name: a\n  quota: 5GiB\n",
+			"line 4: invalid quota for tenant 'a': unsupported quota unit 'GiB' (a whole number, optionally followed directly by B, KB, MB, GB or TB in powers of 1024)",
+		},
 	} {
 		if tt.text != "" {
 			write(t, path, tt.text)

@@ -185,8 +185,10 @@ type fixture struct {
 func start(t *testing.T, text string) *fixture {
 	t.Helper()
 	f := &fixture{source: newSource(text), core: &record{notEmpty: map[string]bool{}, removing: map[string]bool{}}, clock: &clock{now: time.Unix(1e9, 0)}, log: &strings.Builder{}}
-	f.Manager = New(Deps{Source: f.source, Enforcer: f.core, Clock: f.clock, SaveTimeout: 2 * time.Second,
-		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: f.log, DisableTime: true})})
+	f.Manager = New(Deps{
+		Source: f.source, Enforcer: f.core, Clock: f.clock, SaveTimeout: 2 * time.Second,
+		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: f.log, DisableTime: true}),
+	})
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -269,12 +271,18 @@ func TestStartErrors(t *testing.T) {
 		prepare func(*memorySource)
 		want    string
 	}{
-		{"absent", func(s *memorySource) { s.gone = &Unavailable{Kind: Absent, Reason: "failed to open x"} },
-			"--flag=x: failed to load tenant quota policy: failed to open x"},
-		{"empty", func(s *memorySource) { s.text = "" },
-			"--flag=x: failed to load tenant quota policy: line 1: tenant quota policy must be a YAML map (expected the keys version and tenants)"},
-		{"bad", func(s *memorySource) { s.text = "version: 2\n" },
-			"--flag=x: failed to load tenant quota policy: line 1: unsupported tenant quota policy version: 2 (write version: 1)"},
+		{
+			"absent", func(s *memorySource) { s.gone = &Unavailable{Kind: Absent, Reason: "failed to open x"} },
+			"--flag=x: failed to load tenant quota policy: failed to open x",
+		},
+		{
+			"empty", func(s *memorySource) { s.text = "" },
+			"--flag=x: failed to load tenant quota policy: line 1: tenant quota policy must be a YAML map (expected the keys version and tenants)",
+		},
+		{
+			"bad", func(s *memorySource) { s.text = "version: 2\n" },
+			"--flag=x: failed to load tenant quota policy: line 1: unsupported tenant quota policy version: 2 (write version: 1)",
+		},
 		{"dead", func(s *memorySource) { s.loadErr = []error{ErrInterrupted} }, "--flag=x: failed to load tenant quota policy: the connector was interrupted"},
 	}
 	for _, tt := range tests {

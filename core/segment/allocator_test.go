@@ -108,8 +108,15 @@ func TestQuantum(t *testing.T) {
 		size  uint64
 		shift uint8
 	}{
-		{1, 0}, {maxUnits, 0}, {maxUnits + 1, 1}, {4 * gib, 1}, {2 * maxUnits, 1},
-		{2*maxUnits + 1, 1}, {2*maxUnits + 2, 2}, {64 * gib, 5}, {math.MaxUint64, 33},
+		{1, 0},
+		{maxUnits, 0},
+		{maxUnits + 1, 1},
+		{4 * gib, 1},
+		{2 * maxUnits, 1},
+		{2*maxUnits + 1, 1},
+		{2*maxUnits + 2, 2},
+		{64 * gib, 5},
+		{math.MaxUint64, 33},
 	}
 	for _, tt := range tests {
 		if got := quantumShift(tt.size); got != tt.shift {

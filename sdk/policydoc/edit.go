@@ -27,8 +27,10 @@ type Edit struct {
 func Set(text []byte, name string, quota uint64) (Edit, error) {
 	switch {
 	case !ValidName(name):
-		return Edit{}, &Error{Tenant: name, Message: "invalid tenant name '" + shown(name) + "'",
-			Hint: "a name is not empty, does not begin with '_', and has no control characters"}
+		return Edit{}, &Error{
+			Tenant: name, Message: "invalid tenant name '" + shown(name) + "'",
+			Hint: "a name is not empty, does not begin with '_', and has no control characters",
+		}
 	case !Printable(name):
 		return Edit{}, &Error{Tenant: name, Message: "invalid tenant name '" + shown(name) + "'", Hint: "a document can only hold UTF-8"}
 	case quota == 0:

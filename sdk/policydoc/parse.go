@@ -174,8 +174,10 @@ func (t *tree) entry(item *yaml.Node, names map[string]int) error {
 	quotaKey, quotaNode := lookup(node, "quota")
 	quota := resolve(quotaNode)
 	if quota == nil || quota.Kind != yaml.ScalarNode || isNull(quota) {
-		return &Error{Line: lineOf(quotaKey, item), Tenant: name.Value, Message: "tenant quota is required",
-			Hint: mistyped(node, "quota", "tenant '"+shownName+"' has none")}
+		return &Error{
+			Line: lineOf(quotaKey, item), Tenant: name.Value, Message: "tenant quota is required",
+			Hint: mistyped(node, "quota", "tenant '"+shownName+"' has none"),
+		}
 	}
 	if !ValidName(name.Value) {
 		return &Error{

@@ -17,8 +17,11 @@ func TestParseAccepts(t *testing.T) {
 		want       []Tenant
 		warnings   []string
 	}{
-		{"block list", "version: 1\n\ntenants:\n  - name: \"a\"\n    quota: 5\n  - name: \"tenant b\"\n    quota: 1048576\n",
-			[]Tenant{{"a", 5, 4}, {"tenant b", 1048576, 6}}, nil},
+		{
+			"block list", "version: 1\n\ntenants:\n  - name: \"a\"\n    quota: 5\n  - name: \"tenant b\"\n    quota: 1048576\n",
+			[]Tenant{{"a", 5, 4}, {"tenant b", 1048576, 6}},
+			nil,
+		},
 		{"empty list", "version: 1\ntenants: []\n", nil, nil},
 		{"version quoted", "version: \"1\"\ntenants: []\n", nil, nil},
 		{"version 01", "version: 01\ntenants: []\n", nil, nil},
@@ -34,40 +37,67 @@ func TestParseAccepts(t *testing.T) {
 		{"quota string", head + "- name: a\n  quota: \"64GB\"\n", []Tenant{{"a", 64 << 30, 3}}, nil},
 		{"quota single quoted", head + "- name: a\n  quota: '64KB' # small\n", []Tenant{{"a", 64 << 10, 3}}, nil},
 		{"quota leading zeros", head + "- name: a\n  quota: 007\n", []Tenant{{"a", 7, 3}}, nil},
-		{"quota maximum", head + "- name: a\n  quota: 9223372036854775807\n- name: b\n  quota: 8388607TB\n",
-			[]Tenant{{"a", MaxQuota, 3}, {"b", 8388607 << 40, 5}}, nil},
-		{"units", head + "- {name: a, quota: 3B}\n- {name: b, quota: 3MB}\n- {name: c, quota: 3TB}\n",
-			[]Tenant{{"a", 3, 3}, {"b", 3 << 20, 4}, {"c", 3 << 40, 5}}, nil},
+		{
+			"quota maximum", head + "- name: a\n  quota: 9223372036854775807\n- name: b\n  quota: 8388607TB\n",
+			[]Tenant{{"a", MaxQuota, 3}, {"b", 8388607 << 40, 5}},
+			nil,
+		},
+		{
+			"units", head + "- {name: a, quota: 3B}\n- {name: b, quota: 3MB}\n- {name: c, quota: 3TB}\n",
+			[]Tenant{{"a", 3, 3}, {"b", 3 << 20, 4}, {"c", 3 << 40, 5}},
+			nil,
+		},
 		{"quota first", head + "  - quota: 5\n    name: a\n", []Tenant{{"a", 5, 3}}, nil},
-		{"comments and blanks", "# top\n\nversion: 1 # one\n  # odd\ntenants: # all\n\n  # a\n  - name: a # first\n\n    # q\n    quota: 5\n# end",
-			[]Tenant{{"a", 5, 8}}, nil},
+		{
+			"comments and blanks", "# top\n\nversion: 1 # one\n  # odd\ntenants: # all\n\n  # a\n  - name: a # first\n\n    # q\n    quota: 5\n# end",
+			[]Tenant{{"a", 5, 8}},
+			nil,
+		},
 		{"CRLF", "version: 1\r\ntenants:\r\n  - name: a\r\n    quota: 5\r\n", []Tenant{{"a", 5, 3}}, nil},
 		{"byte order mark", "\xef\xbb\xbfversion: 1\ntenants:\n  - name: a\n    quota: 5\n", []Tenant{{"a", 5, 3}}, nil},
 		{"UTF-16", "\xff\xfe" + utf16("version: 1\ntenants:\n  - name: a\n    quota: 5\n"), []Tenant{{"a", 5, 3}}, nil},
 		{"flow style", "{version: 1, tenants: [{name: a, quota: 5GB}]}", []Tenant{{"a", 5 << 30, 1}}, nil},
-		{"JSON", `{"version": 1, "tenants": [{"name": "\u00e9", "quota": 5}, {"name":"b","quota":"6"}]}`,
-			[]Tenant{{"é", 5, 1}, {"b", 6, 1}}, nil},
-		{"anchors and aliases", "version: &one 1\nq: &q 5GB\ntenants:\n- &a\n  name: a\n  quota: *q\n- name: b\n  quota: *q\n",
-			[]Tenant{{"a", 5 << 30, 4}, {"b", 5 << 30, 7}}, []string{"line 2: unknown key 'q' is ignored"}},
-		{"aliased list and key", "version: 1\nx: &l [{name: a, quota: 5}]\ny: &t tenants\n*t : *l\n",
-			[]Tenant{{"a", 5, 2}}, []string{"line 2: unknown key 'x' is ignored", "line 3: unknown key 'y' is ignored"}},
-		{"first of equal keys", "version: 1\nversion: 2\ntenants:\n- name: a\n  quota: 5\n  quota: 6\n  name: b\n",
-			[]Tenant{{"a", 5, 4}}, []string{
+		{
+			"JSON", `{"version": 1, "tenants": [{"name": "\u00e9", "quota": 5}, {"name":"b","quota":"6"}]}`,
+			[]Tenant{{"é", 5, 1}, {"b", 6, 1}},
+			nil,
+		},
+		{
+			"anchors and aliases", "version: &one 1\nq: &q 5GB\ntenants:\n- &a\n  name: a\n  quota: *q\n- name: b\n  quota: *q\n",
+			[]Tenant{{"a", 5 << 30, 4}, {"b", 5 << 30, 7}},
+			[]string{"line 2: unknown key 'q' is ignored"},
+		},
+		{
+			"aliased list and key", "version: 1\nx: &l [{name: a, quota: 5}]\ny: &t tenants\n*t : *l\n",
+			[]Tenant{{"a", 5, 2}},
+			[]string{"line 2: unknown key 'x' is ignored", "line 3: unknown key 'y' is ignored"},
+		},
+		{
+			"first of equal keys", "version: 1\nversion: 2\ntenants:\n- name: a\n  quota: 5\n  quota: 6\n  name: b\n",
+			[]Tenant{{"a", 5, 4}},
+			[]string{
 				"line 2: second key 'version' is ignored: the first counts",
 				"line 6: second key 'quota' in the entry of tenant 'a' is ignored: the first counts",
 				"line 7: second key 'name' in the entry of tenant 'a' is ignored: the first counts",
-			}},
-		{"unknown keys", "Verzion: 7\nversion: 1\ntenants:\n- name: a\n  qouta: 9\n  quota: 5\n  owner: {x: [1]}\n",
-			[]Tenant{{"a", 5, 4}}, []string{
+			},
+		},
+		{
+			"unknown keys", "Verzion: 7\nversion: 1\ntenants:\n- name: a\n  qouta: 9\n  quota: 5\n  owner: {x: [1]}\n",
+			[]Tenant{{"a", 5, 4}},
+			[]string{
 				"line 1: unknown key 'Verzion' is ignored (did you mean 'version'?)",
 				"line 5: unknown key 'qouta' in the entry of tenant 'a' is ignored (did you mean 'quota'?)",
 				"line 7: unknown key 'owner' in the entry of tenant 'a' is ignored",
-			}},
-		{"merge key", "version: 1\nb: &b {quota: 9}\ntenants:\n- name: a\n  quota: 5\n  <<: *b\n",
-			[]Tenant{{"a", 5, 4}}, []string{
+			},
+		},
+		{
+			"merge key", "version: 1\nb: &b {quota: 9}\ntenants:\n- name: a\n  quota: 5\n  <<: *b\n",
+			[]Tenant{{"a", 5, 4}},
+			[]string{
 				"line 2: unknown key 'b' is ignored",
 				"line 6: unknown key '<<' in the entry of tenant 'a' is ignored: merge keys are not expanded",
-			}},
+			},
+		},
 		{"key that is a list", "version: 1\n? [x]\n: y\ntenants: []\n", nil, []string{"line 2: a key that is not a scalar is ignored"}},
 		{"several documents", "---\nversion: 1\ntenants: []\n---\nversion: 2\n", nil, []string{"only the first of several YAML documents is used"}},
 		{"broken second document", "version: 1\ntenants: []\n---\n}\n", nil, []string{"only the first of several YAML documents is used"}},

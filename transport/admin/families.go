@@ -82,8 +82,10 @@ func (f *callFamily) sum(calls map[string]rpc.Counters) rpc.Counters {
 
 func (f *callFamily) plain() []plain {
 	field := func(suffix, what string, get func(rpc.Counters) uint64) plain {
-		return plain{"master_" + f.name + "_" + suffix, f.name + ": " + what, counter,
-			func(r *reading) float64 { return float64(get(f.sum(r.calls))) }}
+		return plain{
+			"master_" + f.name + "_" + suffix, f.name + ": " + what, counter,
+			func(r *reading) float64 { return float64(get(f.sum(r.calls))) },
+		}
 	}
 	out := []plain{
 		field("requests_total", "requests handled", func(c rpc.Counters) uint64 { return c.Requests }),

@@ -32,8 +32,10 @@ func busy() *fake {
 		"BatchPutStart": {Requests: 9, Failures: 1, PartialSuccesses: 2, Items: 20, FailedItems: 5}, "BatchUpsertStart": {Requests: 1, Items: 2},
 	}
 	f.listener = rpc.Stats{Accepted: 9, Open: 4, Panics: 0, BytesRead: 1000, BytesWritten: 2000, Refused: map[string]uint64{"bad_body": 2, "too_large": 0}}
-	f.connector = &ConnectorStatus{Type: "file", State: ConnectorReady, Restarts: 2, ReloadSuccesses: 4, ReloadFailures: map[string]uint64{"invalid": 5},
-		LastSuccess: start.Add(250 * time.Millisecond), OverwrittenSaves: 6}
+	f.connector = &ConnectorStatus{
+		Type: "file", State: ConnectorReady, Restarts: 2, ReloadSuccesses: 4, ReloadFailures: map[string]uint64{"invalid": 5},
+		LastSuccess: start.Add(250 * time.Millisecond), OverwrittenSaves: 6,
+	}
 	return f
 }
 

@@ -27,10 +27,12 @@ var (
 // loaded is a master with one segment, two tenants and a few objects.
 func loaded() *fake {
 	memory := object.ReplicaDescriptor{Location: object.Location{Memory: object.MemoryDescriptor{Buffer: object.BufferDescriptor{
-		Size: 100000, Address: 139830226845696, Protocol: "tcp", Endpoint: "127.0.0.1:15466"}}}}
+		Size: 100000, Address: 139830226845696, Protocol: "tcp", Endpoint: "127.0.0.1:15466",
+	}}}}
 	disk := object.ReplicaDescriptor{Location: object.Location{Index: object.LocationDisk, Disk: &object.DiskDescriptor{FilePath: "/x/y", ObjectSize: 7}}}
 	local := object.ReplicaDescriptor{Location: object.Location{Index: object.LocationLocalDisk, LocalDisk: &object.LocalDiskDescriptor{
-		ClientID: segment.UUID{First: 12, Second: 34}, ObjectSize: 9, Endpoint: "h:1"}}}
+		ClientID: segment.UUID{First: 12, Second: 34}, ObjectSize: 9, Endpoint: "h:1",
+	}}}
 	nof := object.ReplicaDescriptor{Location: object.Location{Index: object.LocationNoF, NoF: &object.NoFDescriptor{Buffer: object.BufferDescriptor{Size: 1, Protocol: "nvmf", Endpoint: "e"}}}}
 	return &fake{
 		service: Serving(), strict: true,
@@ -44,10 +46,14 @@ func loaded() *fake {
 		codes: map[string]errcode.Code{"busy": errcode.ReplicaIsNotReady},
 		keys:  map[string][]string{"default": {"k", "d\x01", "é"}, "ta": {"k"}},
 		segments: []segment.View{
-			{Info: segment.Info{ID: segment.UUID{First: 6, Second: 6}, Name: "10.0.0.6:1", Base: 0x7e0000000000, Size: 536870912, Endpoint: "10.0.0.6:1", Protocol: "tcp"},
-				Client: segment.UUID{First: 5, Second: 6}, Status: segment.StatusOK, Used: 2097152, Capacity: 536870912},
-			{Info: segment.Info{ID: segment.UUID{First: math.MaxUint64, Second: 1}, Name: "a b", Size: 33554432, Endpoint: "e", Protocol: "rdma"},
-				Status: segment.StatusDraining, Used: 600000, Capacity: 33554432},
+			{
+				Info:   segment.Info{ID: segment.UUID{First: 6, Second: 6}, Name: "10.0.0.6:1", Base: 0x7e0000000000, Size: 536870912, Endpoint: "10.0.0.6:1", Protocol: "tcp"},
+				Client: segment.UUID{First: 5, Second: 6}, Status: segment.StatusOK, Used: 2097152, Capacity: 536870912,
+			},
+			{
+				Info:   segment.Info{ID: segment.UUID{First: math.MaxUint64, Second: 1}, Name: "a b", Size: 33554432, Endpoint: "e", Protocol: "rdma"},
+				Status: segment.StatusDraining, Used: 600000, Capacity: 33554432,
+			},
 		},
 		tenants: []tenant.Snapshot{
 			{TenantID: "ta", RequestedQuotaBytes: 10485760, EffectiveQuotaBytes: 10485760, ChargedBytes: 1048576, HasExplicitPolicy: true},
@@ -194,16 +200,22 @@ func TestChanges(t *testing.T) {
 		{"POST /api/v1/remove_all?force=true&tenant_id=ta", "", okJSON(`{"success":true,"removed_count":6}`), `remove "ta" force=true`},
 		{"POST /api/v1/remove_all?force=1&tenant_id=a%20b", "", okJSON(`{"success":true,"removed_count":6}`), `remove "a b" force=true`},
 		{"POST /api/v1/remove_all?force=yes", "", okJSON(`{"success":true,"removed_count":6}`), `remove "" force=false`},
-		{"POST /api/v1/soft_pin", `{"keys":["here","a"],"tenant_id":"ta","ttl_ms":1000}`,
-			okJSON(`{"results":[{"key":"here","error_code":0},{"key":"a","error_code":-704}]}`), `pin "ta" ["here" "a"] for 1000`},
+		{
+			"POST /api/v1/soft_pin", `{"keys":["here","a"],"tenant_id":"ta","ttl_ms":1000}`,
+			okJSON(`{"results":[{"key":"here","error_code":0},{"key":"a","error_code":-704}]}`), `pin "ta" ["here" "a"] for 1000`,
+		},
 		{"POST /api/v1/soft_unpin", `{"keys":["here"]}`, okJSON(`{"results":[{"key":"here","error_code":0}]}`), `unpin "" ["here"]`},
-		{"POST /api/v1/soft_unpin", `{"keys":["here"],"ttl_ms":5}`, reply{400, typeJSON,
-			`{"success":false,"error_code":-600,"error_message":"Expected 1..4096 keys, a valid tenant, and ttl_ms only for soft_pin"}`}, ""},
+		{"POST /api/v1/soft_unpin", `{"keys":["here"],"ttl_ms":5}`, reply{
+			400, typeJSON,
+			`{"success":false,"error_code":-600,"error_message":"Expected 1..4096 keys, a valid tenant, and ttl_ms only for soft_pin"}`,
+		}, ""},
 		{"POST /api/v1/soft_unpin", `{"keys":["here"],"ttl_ms":null}`, okJSON(`{"results":[{"key":"here","error_code":0}]}`), `unpin "" ["here"]`},
 		{"POST /api/v1/soft_pin", `{"keys":["\ud83d\ude00"],"ttl_ms":5}`, okJSON(`{"results":[{"key":"\uD83D\uDE00","error_code":-704}]}`), `pin "" ["😀"] for 5`},
-		{"PUT /api/v1/tenant_quotas?tenant_id=a%22%5C%c3%a9/b%20c", `{"requested_quota_bytes":5}`,
+		{
+			"PUT /api/v1/tenant_quotas?tenant_id=a%22%5C%c3%a9/b%20c", `{"requested_quota_bytes":5}`,
 			okJSON(`{"success":true,"data":{"tenant_id":"a\"\\\u00E9/b c","requested_quota_bytes":5,"effective_quota_bytes":0,"charged_bytes":0,"admission_closed":false,"over_quota":false,"has_explicit_policy":true}}`),
-			`put "a\"\\é/b c" 5`},
+			`put "a\"\\é/b c" 5`,
+		},
 		{"DELETE /api/v1/tenant_quotas?tenant_id=tenant+b", "", okJSON(`{"success":true,"data":null}`), `delete "tenant b"`},
 	}
 	for _, test := range tests {

@@ -89,18 +89,37 @@ type rateName struct{ shown, family string }
 
 var (
 	singleRates = []rateName{
-		{"PutStart", "put_start"}, {"PutEnd", "put_end"}, {"PutRevoke", "put_revoke"}, {"Get", "get_replica_list"}, {"Exist", "exist_key"},
-		{"Del", "remove"}, {"DelAll", "remove_all"}, {"Ping", "ping"}, {"CopyStart", "copy_start"}, {"CopyEnd", "copy_end"},
-		{"CopyRevoke", "copy_revoke"}, {"MoveStart", "move_start"}, {"MoveEnd", "move_end"}, {"MoveRevoke", "move_revoke"},
+		{"PutStart", "put_start"},
+		{"PutEnd", "put_end"},
+		{"PutRevoke", "put_revoke"},
+		{"Get", "get_replica_list"},
+		{"Exist", "exist_key"},
+		{"Del", "remove"},
+		{"DelAll", "remove_all"},
+		{"Ping", "ping"},
+		{"CopyStart", "copy_start"},
+		{"CopyEnd", "copy_end"},
+		{"CopyRevoke", "copy_revoke"},
+		{"MoveStart", "move_start"},
+		{"MoveEnd", "move_end"},
+		{"MoveRevoke", "move_revoke"},
 		{"EvictDiskReplica", "evict_disk_replica"},
 	}
 	batchRates = []rateName{
-		{"PutStart", "batch_put_start"}, {"PutEnd", "batch_put_end"}, {"PutRevoke", "batch_put_revoke"}, {"Get", "batch_get_replica_list"},
-		{"ExistKey", "batch_exist_key"}, {"QueryIp", "batch_query_ip"}, {"Clear", "batch_replica_clear"},
+		{"PutStart", "batch_put_start"},
+		{"PutEnd", "batch_put_end"},
+		{"PutRevoke", "batch_put_revoke"},
+		{"Get", "batch_get_replica_list"},
+		{"ExistKey", "batch_exist_key"},
+		{"QueryIp", "batch_query_ip"},
+		{"Clear", "batch_replica_clear"},
 	}
 	taskRates = []rateName{
-		{"CreateMoveTask", "create_move_task"}, {"CreateCopyTask", "create_copy_task"}, {"QueryTask", "query_task"},
-		{"FetchTasks", "fetch_tasks"}, {"MarkTaskToComplete", "update_task"},
+		{"CreateMoveTask", "create_move_task"},
+		{"CreateCopyTask", "create_copy_task"},
+		{"QueryTask", "query_task"},
+		{"FetchTasks", "fetch_tasks"},
+		{"MarkTaskToComplete", "update_task"},
 	}
 	familyByName = func() map[string]*callFamily {
 		m := make(map[string]*callFamily, len(callFamilies))

@@ -32,12 +32,15 @@ func (r *RPC[Req, Resp]) newResponse() any { return new(Resp) }
 func (r *RPC[Req, Resp]) decodeRequest(body []byte, v any) (structpack.Form, error) {
 	return r.DecodeRequest(body, v.(*Req))
 }
+
 func (r *RPC[Req, Resp]) decodeResponse(body []byte, v any) (structpack.Form, error) {
 	return r.DecodeResponse(body, v.(*Resp))
 }
+
 func (r *RPC[Req, Resp]) appendRequest(dst []byte, v any, release Release, literal bool) []byte {
 	return r.AppendRequest(dst, v.(*Req), release, literal)
 }
+
 func (r *RPC[Req, Resp]) appendResponse(dst []byte, v any, form structpack.Form) []byte {
 	return r.AppendResponse(dst, v.(*Resp), form)
 }
