@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -322,7 +323,8 @@ func (e entry) yamlValue(kind Kind) (any, error) {
 // applyFile sets what the file says and the command line does not. A flag given with a value
 // other than its default wins over the file; one given with its default does not, because the
 // original can not see it.
-func (c *Config) applyFile(path string, entries map[string]entry) error {
+func (c *Config) applyFile(path string, entries map[string]entry, warnings *[]string) error {
+	known := map[string]bool{}
 	for i := range table {
 		f := &table[i]
 		names := []string{f.Name}
@@ -331,6 +333,9 @@ func (c *Config) applyFile(path string, entries map[string]entry) error {
 		}
 		if f.Key == "-" {
 			continue
+		}
+		for _, name := range names {
+			known[name] = true
 		}
 		for _, name := range names {
 			e, ok := entries[name]
@@ -350,7 +355,38 @@ func (c *Config) applyFile(path string, entries map[string]entry) error {
 			break
 		}
 	}
+	*warnings = append(*warnings, unknownSettings(path, entries, known)...)
 	return nil
+}
+
+// mostUnknown bounds the warnings about one file.
+const mostUnknown = 20
+
+// unknownSettings says in the file's order what in it is no setting: as in the original that
+// is no error, but a typing mistake would go unseen.
+func unknownSettings(path string, entries map[string]entry, known map[string]bool) []string {
+	var names []string
+	for name := range entries {
+		if !known[name] {
+			names = append(names, name)
+		}
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := entries[names[i]].line, entries[names[j]].line
+		return a < b || a == b && names[i] < names[j]
+	})
+	var out []string
+	for i, name := range names {
+		if i == mostUnknown {
+			return append(out, fmt.Sprintf("%s: %d more settings are unknown and ignored", path, len(names)-i))
+		}
+		text := fmt.Sprintf("%s:%d: unknown setting %q is ignored", path, entries[name].line, shorten(name))
+		if name == "port" {
+			text += ", in files it is rpc_port"
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 func wanted(kind Kind) string {

@@ -139,3 +139,39 @@ func checkWarning(t *testing.T, warnings []string, text string) {
 		t.Errorf("warnings %q, want %q once", warnings, text)
 	}
 }
+
+func TestUnknownSettingsAreNamed(t *testing.T) {
+	many := "rpc_port: 1\n"
+	for i := range mostUnknown + 5 {
+		many += "typo_" + string(rune('a'+i)) + ": 1\n"
+	}
+	tests := []struct {
+		name, file, content string
+		want                []string
+	}{
+		{"none", "c.yaml", "rpc_port: 5\nclient_live_ttl_sec: 9\n", nil},
+		{"in order", "c.yaml", "enable_multi_tenant: true\nrpc_port: 5\nport: 6\nexporter:\n  path: x\n", []string{
+			`c.yaml:1: unknown setting "enable_multi_tenant" is ignored`,
+			`c.yaml:3: unknown setting "port" is ignored, in files it is rpc_port`,
+			`c.yaml:5: unknown setting "exporter.path" is ignored`,
+		}},
+		{"json", "c.json", "{\"rpc_prot\": 5,\n \"metrics_port\": 7}", []string{`c.json:1: unknown setting "rpc_prot" is ignored`}},
+		{"many", "c.yaml", many, append(make([]string, mostUnknown), "c.yaml: 5 more settings are unknown and ignored")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out := Load([]string{"--config_path=" + test.file, "--metrics_host=127.0.0.1"}, testEnv(map[string][]byte{test.file: []byte(test.content)}))
+			if out.Config == nil {
+				t.Fatalf("refused: %s", out.Stderr)
+			}
+			if len(out.Warnings) != len(test.want) {
+				t.Fatalf("warnings %q, want %q", out.Warnings, test.want)
+			}
+			for i, want := range test.want {
+				if want != "" && out.Warnings[i] != want {
+					t.Errorf("warning %q, want %q", out.Warnings[i], want)
+				}
+			}
+		})
+	}
+}

@@ -72,7 +72,7 @@ func Load(args []string, env Environment) Outcome {
 		out.Stdout = "Loading config from: " + c.ConfigPath + "\n"
 		entries, err := readConfigFile(c.ConfigPath, env.ReadFile)
 		if err == nil {
-			err = c.applyFile(c.ConfigPath, entries)
+			err = c.applyFile(c.ConfigPath, entries, &out.Warnings)
 		}
 		if err != nil {
 			return fail(1, err)

@@ -64,6 +64,9 @@ func (c *Config) checkListeners() error {
 // hostLike accepts addresses and names that could be resolved; whether they can is found out
 // by binding.
 func hostLike(host string) bool {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
 	if ip, _, _ := strings.Cut(host, "%"); net.ParseIP(ip) != nil {
 		return true
 	}
@@ -125,12 +128,15 @@ func (c *Config) checkTenants() error {
 		return nil
 	}
 	switch kind := c.Tenants.ConnectorType; {
-	case kind == "file", kind == "etcd":
+	case kind == "file":
 	case !connectorName(kind):
-		return c.bad("tenant_quota_connector_type", "want file, etcd, or the name of a connector: letters, digits, '-' and '_'")
+		return c.bad("tenant_quota_connector_type", "want file, or the name of a connector: letters, digits, '-' and '_'")
+	case c.Tenants.ConnectorDir == "" && kind == "etcd":
+		return c.bad("tenant_quota_connector_type",
+			"the etcd connector is not part of this build yet, want file, or name the folder of mooncake-connector-etcd with --tenant_quota_connector_dir")
 	case c.Tenants.ConnectorDir == "":
 		return c.bad("tenant_quota_connector_type",
-			"unsupported tenant quota connector type '%s', want file or etcd, or name the folder of mooncake-connector-%s with --tenant_quota_connector_dir", kind, kind)
+			"unsupported tenant quota connector type '%s', want file, or name the folder of mooncake-connector-%s with --tenant_quota_connector_dir", kind, kind)
 	}
 	if c.Tenants.ConnectorURI == "" {
 		return c.bad("tenant_quota_connector_uri", "the tenant quota %s connector requires a non-empty uri", c.Tenants.ConnectorType)

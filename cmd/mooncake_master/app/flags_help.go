@@ -157,7 +157,7 @@ const markdownHead = `# Flags of mooncake_master
 
 This page is written by the program from the table its parser uses; ` + "`go test ./cmd/mooncake_master/app -run TestDocs -update`" + ` renews it.
 
-Syntax: ` + "`--name=value`, `-name=value`, `--name value`, `-name value`; `--name` and `--noname`" + ` for yes and no. Later ones win. A setting may also come
+Syntax: ` + "`--name=value`, `-name=value`, `--name value`, `-name value`; `--name` and `--noname`" + ` for yes and no, where a value needs the =. Later ones win. A setting may also come
 from a file named by ` + "`--flagfile`" + ` (one flag per line), from ` + "`FLAGS_name`" + ` of the environment with ` + "`--fromenv=name`" + `, and from the YAML or JSON file
 named by ` + "`--config_path`" + `. A flag whose value is not the default wins over that file; a flag set to its default does not.
 

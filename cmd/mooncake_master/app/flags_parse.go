@@ -40,7 +40,9 @@ func (p *parser) parse(args []string) {
 			break
 		}
 		if len(arg) < 2 || arg[0] != '-' {
-			continue // positional arguments mean nothing here
+			// It means nothing here, and "--flag false" is a yes and a word that stands alone.
+			p.warnings = append(p.warnings, fmt.Sprintf("the argument '%s' is ignored, a setting is written --name=value", arg))
+			continue
 		}
 		name := strings.TrimPrefix(arg[1:], "-")
 		name, text, hasText := strings.Cut(name, "=")

@@ -186,12 +186,12 @@ var table = []Flag{
 	},
 	{
 		Name: "tenant_quota_connector_type", Kind: String, Default: "file", Group: GroupTenants,
-		Help: "where the quota policy comes from: file, etcd, or the name of a connector program in --tenant_quota_connector_dir",
+		Help: "where the quota policy comes from: file, or the name of a connector program in --tenant_quota_connector_dir; etcd is not part of this build yet",
 		bind: func(c *Config) any { return &c.Tenants.ConnectorType },
 	},
 	{
 		Name: "tenant_quota_connector_uri", Kind: String, Default: "", Group: GroupTenants,
-		Help: "the policy's place in the terms of the connector: a path for file, endpoints for etcd; needed with --enable_multi_tenants",
+		Help: "the policy's place in the terms of the connector: a path for file; needed with --enable_multi_tenants",
 		bind: func(c *Config) any { return &c.Tenants.ConnectorURI },
 	},
 	{

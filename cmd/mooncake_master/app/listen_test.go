@@ -12,7 +12,7 @@ func TestListenFamilies(t *testing.T) {
 		{"127.0.0.1", "127.0.0.1"},
 		{"localhost", "localhost"},
 	} {
-		l, err := listen("rpc_port", tt.host, 0)
+		l, err := listen("rpc_address", "rpc_port", tt.host, 0)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.host, err)
 		}
@@ -32,7 +32,7 @@ func TestListenFamilies(t *testing.T) {
 
 func TestListenOnBothFamilies(t *testing.T) {
 	for _, host := range []string{"::", "[::]"} {
-		l, err := listen("metrics_port", host, 0)
+		l, err := listen("metrics_host", "metrics_port", host, 0)
 		if err != nil {
 			t.Fatalf("%s: %v", host, err)
 		}
@@ -47,14 +47,20 @@ func TestListenOnBothFamilies(t *testing.T) {
 	}
 }
 
-func TestListenNamesTheFlag(t *testing.T) {
-	taken, err := listen("rpc_port", "127.0.0.1", 0)
+func TestListenNamesTheFlagToBlame(t *testing.T) {
+	taken, err := listen("rpc_address", "rpc_port", "127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, err = listen("rpc_port", "0.0.0.0", taken.Addr().(*net.TCPAddr).Port)
+	_, err = listen("rpc_address", "rpc_port", "0.0.0.0", taken.Addr().(*net.TCPAddr).Port)
 	if err == nil || !strings.Contains(err.Error(), "--rpc_port=") {
 		t.Errorf("a port that is taken: %v", err)
+	}
+	for _, host := range []string{"192.0.2.1", "name.invalid"} { // addresses for documentation are nobody's
+		_, err = listen("rpc_address", "rpc_port", host, 0)
+		if err == nil || !strings.HasPrefix(err.Error(), "--rpc_address="+host+":") {
+			t.Errorf("an address that is not this machine's: %v", err)
+		}
 	}
 }
