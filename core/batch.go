@@ -91,10 +91,13 @@ func (m *Master) startBatch(client segment.UUID, tenantName string, keys []strin
 		return out
 	}
 	m.clients.RememberHost(client, config.HostID)
-	w := write{client: client, config: config}
+	w := newWrite(client, config)
+	defer w.recycle()
+	w.ids = uint64(len(keys))
+	w.nextID = m.replicaID.Add(w.ids) - w.ids + 1
 	sticky := *config
 	for i, key := range keys {
-		out[i].Value, out[i].Code = m.startKey(tenantName, &w, key, sizes[i], i, out[i].Value[:0], start)
+		out[i].Value, out[i].Code = m.startKey(tenantName, w, key, sizes[i], i, out[i].Value[:0], start)
 		if config.PreferAllocInSameNode && w.config == config && out[i].Code == errcode.OK && len(out[i].Value) > 0 {
 			// The rest of the batch follows the first object to its node.
 			last := out[i].Value[len(out[i].Value)-1]

@@ -41,7 +41,7 @@ func (m *Master) Check() error {
 			})
 			sh.RUnlock()
 		}
-		if got := k.space.Writes.Len(); got != writes {
+		if got := k.space.WritesInFlight(); got != writes {
 			fail("tenant %q counts %d writes in flight, has %d", k.name, got, writes)
 		}
 	})

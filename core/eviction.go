@@ -135,13 +135,13 @@ func (m *Master) expireWrites() {
 	now := m.clock.Now()
 	limit := now - m.cfg.PutReleaseTimeout.Nanoseconds()
 	m.keepers(func(k *keeper) {
-		for _, r := range k.space.Writes.Before(limit) {
+		for _, r := range k.space.WritesBefore(limit) {
 			sh := k.space.ShardOf(r)
 			sh.Lock()
 			if o := sh.Live(r); o != nil && o.InFlight() && o.Started() < limit {
 				m.counters.discards.Add(1)
 				m.counters.releases.Add(1)
-				m.shed(k, sh, o, isProcessing, m.free)
+				m.shed(k, sh, o, isProcessing, free)
 				m.enqueue(k, sh, o, now)
 			}
 			sh.Unlock()

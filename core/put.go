@@ -3,6 +3,7 @@ package core
 import (
 	"hash/maphash"
 	"math/bits"
+	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -22,7 +23,10 @@ type write struct {
 	pin       object.PinRequest
 	place     segment.Request
 	attempts  int
-	waitUntil int64 // how long the write may wait for memory; zero until it has to
+	ids       uint64                // replica ids reserved for the request and not used yet
+	nextID    uint64                // the first of them
+	room      [4]segment.Allocation // scratch
+	waitUntil int64                 // how long the write may wait for memory; zero until it has to
 }
 
 // maxAttempts bounds how often a write makes room and finds it taken by somebody else.
@@ -56,8 +60,34 @@ func (m *Master) startOne(client segment.UUID, tenantName, key string, size uint
 		return out, errcode.InvalidParams
 	}
 	m.clients.RememberHost(client, config.HostID)
-	w := write{client: client, config: config}
-	return m.startKey(tenantName, &w, key, size, 0, out, start)
+	w := newWrite(client, config)
+	defer w.recycle()
+	return m.startKey(tenantName, w, key, size, 0, out, start)
+}
+
+var writes = sync.Pool{New: func() any { return new(write) }}
+
+func newWrite(client segment.UUID, config *object.ReplicateConfig) *write {
+	w := writes.Get().(*write)
+	*w = write{client: client, config: config}
+	return w
+}
+
+// recycle lets another request use w; nothing of this one is kept alive by it.
+func (w *write) recycle() {
+	*w = write{}
+	writes.Put(w)
+}
+
+// nextReplicaID returns a fresh id. A batch has taken its ids from the master's counter at
+// once; what it has not used stays unused.
+func (m *Master) nextReplicaID(w *write) uint64 {
+	if w.ids == 0 {
+		return m.replicaID.Add(1)
+	}
+	w.ids--
+	w.nextID++
+	return w.nextID - 1
 }
 
 // startKey runs one key of a request through the checks that every write passes.
@@ -208,8 +238,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	case tenant.QuotaExceeded:
 		return out, deficit, errcode.TenantQuotaExceeded
 	}
-	var room [4]segment.Allocation
-	allocs, err := m.pool.Place(&w.place, room[:0])
+	allocs, err := m.pool.Place(&w.place, w.room[:0])
 	if err != nil {
 		k.acct.Release(w.charge)
 		return out, 0, allocationCode(err)
@@ -232,13 +261,13 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 		m.ledger(k, o, o.Ledger.TransferReplacement(k.acct, &replaced))
 	}
 	for _, a := range allocs {
-		sh.Add(o, object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing})
+		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Memory: a, Status: object.ReplicaProcessing})
 	}
 	sh.SetSoftUntil(o, softUntil)
 	sh.RequestPin(o, w.pin)
-	k.space.Writes.Began(o)
+	sh.WriteBegan(o)
 	sh.Join(o, group)
-	m.counters.valueSizes.observe(w.size)
+	m.counters.valueSizes[sh.Number()%stripes].observe(w.size)
 	return sh.Describe(out, o, anyReplica), 0, errcode.OK
 }
 
@@ -355,7 +384,7 @@ func (m *Master) revokeKey(k *keeper, client segment.UUID, key string, kind obje
 	case sh.Count(o, object.ReplicaProcessing) != len(sh.Replicas(o)):
 		return errcode.InvalidWrite
 	}
-	m.shed(k, sh, o, isProcessing, m.free)
+	m.shed(k, sh, o, isProcessing, free)
 	return errcode.OK
 }
 

@@ -184,7 +184,7 @@ func (m *Master) evictOne(k *keeper, r object.Ref, now int64, g *got) {
 	}
 	bytes := o.Size * uint64(sh.EvictableReplicas(o))
 	if !o.InFlight() && !o.Leased(now) && bytes > 0 {
-		m.shed(k, sh, o, (*object.Replica).Evictable, m.free)
+		m.shed(k, sh, o, (*object.Replica).Evictable, free)
 		g.bytes += bytes
 		g.objects++
 	}

@@ -30,7 +30,7 @@ func (m *Master) removeKey(k *keeper, key string, force bool) errcode.Code {
 	}
 	code := m.removable(sh, o, force, m.clock.Now())
 	if code == errcode.OK {
-		m.shed(k, sh, o, anyReplica, m.free)
+		m.shed(k, sh, o, anyReplica, free)
 	}
 	return code
 }
@@ -83,10 +83,10 @@ func (m *Master) clearTenant(k *keeper, force bool) int64 {
 		sh.Lock()
 		sh.Each(func(o *object.Object) {
 			if sh.Stale(o) {
-				m.shed(k, sh, o, isGone, m.free)
+				m.shed(k, sh, o, isGone, free)
 			}
 			if !o.Dead() && m.removable(sh, o, force, now) == errcode.OK {
-				m.shed(k, sh, o, anyReplica, m.free)
+				m.shed(k, sh, o, anyReplica, free)
 				n++
 			}
 		})
@@ -156,5 +156,5 @@ func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentNam
 	} else if !complete(sh, o) {
 		return false
 	}
-	return m.shed(k, sh, o, match, m.free) > 0
+	return m.shed(k, sh, o, match, free) > 0
 }

@@ -15,7 +15,7 @@ func isComplete(r *object.Replica) bool   { return r.Status == object.ReplicaCom
 func isGone(r *object.Replica) bool       { return !r.Memory.Seg().Alive() }
 
 // free gives a replica's memory back at once.
-func (m *Master) free(r *object.Replica) { r.Memory.Free() }
+func free(r *object.Replica) { r.Memory.Free() }
 
 // park returns what gives a replica's memory back at the given instant.
 func (m *Master) park(until int64) func(*object.Replica) {
@@ -29,12 +29,12 @@ func (m *Master) current(k *keeper, sh *object.Shard, h object.Hash, key string)
 	o := sh.Get(h, key)
 	if o == nil {
 		if doomed := sh.GetAny(h, key); doomed != nil {
-			m.shed(k, sh, doomed, anyReplica, m.free)
+			m.shed(k, sh, doomed, anyReplica, free)
 		}
 		return nil
 	}
 	if sh.Stale(o) {
-		m.shed(k, sh, o, isGone, m.free)
+		m.shed(k, sh, o, isGone, free)
 		if o.Dead() {
 			return nil
 		}
@@ -58,7 +58,7 @@ func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
 	writing := sh.Count(o, object.ReplicaProcessing)
 	if o.InFlight() && writing == 0 {
 		o.End()
-		k.space.Writes.Ended()
+		sh.WriteEnded()
 	}
 	switch {
 	case left == 0:

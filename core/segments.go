@@ -123,7 +123,7 @@ func (m *Master) dropGone() {
 			sh.Lock()
 			sh.Each(func(o *object.Object) {
 				if sh.Stale(o) {
-					m.shed(k, sh, o, isGone, m.free)
+					m.shed(k, sh, o, isGone, free)
 				}
 			})
 			sh.Unlock()

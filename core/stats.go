@@ -13,13 +13,18 @@ type counters struct {
 	evictedKeys, evictedBytes                                 atomic.Uint64
 	strayLookups                                              atomic.Uint64 // of tenants without objects
 	ledgerErrors                                              atomic.Uint64
-	valueSizes                                                sizeHistogram
+	valueSizes                                                [stripes]sizeHistogram
 }
+
+// stripes is how many copies there are of what every write counts, so that cores don't wait for
+// each other's cache lines.
+const stripes = 8
 
 // sizeHistogram counts object sizes by power of four from 4 KiB to 64 MiB.
 type sizeHistogram struct {
 	counts [len(sizeBounds) + 1]atomic.Uint64
 	sum    atomic.Uint64
+	_      [56]byte // the next one begins on another cache line
 }
 
 var sizeBounds = [...]uint64{4096, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
@@ -41,10 +46,15 @@ type Histogram struct {
 	Count  uint64
 }
 
-func (h *sizeHistogram) snapshot() Histogram {
-	s := Histogram{Sum: float64(h.sum.Load())}
-	for i := range h.counts {
-		s.Count += h.counts[i].Load()
+func sizes(all *[stripes]sizeHistogram) Histogram {
+	var s Histogram
+	for h := range all {
+		s.Sum += float64(all[h].sum.Load())
+	}
+	for i := range all[0].counts {
+		for h := range all {
+			s.Count += all[h].counts[i].Load()
+		}
 		if i < len(sizeBounds) {
 			s.Bounds = append(s.Bounds, float64(sizeBounds[i]))
 			s.Counts = append(s.Counts, s.Count)
@@ -106,11 +116,11 @@ func (m *Master) Stats() Stats {
 		LedgerErrors:               c.ledgerErrors.Load(),
 		TotalGets:                  c.strayLookups.Load(),
 		DiscardedStagingBytes:      m.parked.bytes.Load(),
-		ValueSizes:                 c.valueSizes.snapshot(),
+		ValueSizes:                 sizes(&c.valueSizes),
 	}
 	now := m.clock.Now()
 	m.keepers(func(k *keeper) {
-		inFlight := int64(k.space.Writes.Len())
+		inFlight := int64(k.space.WritesInFlight())
 		keys := int64(k.space.Len())
 		s.Keys += keys
 		s.InFlightWrites += inFlight

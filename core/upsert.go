@@ -76,7 +76,7 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 	}
 	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, m.clock.Now())
-	k.space.Writes.Began(o)
-	m.counters.valueSizes.observe(w.size)
+	sh.WriteBegan(o)
+	m.counters.valueSizes[sh.Number()%stripes].observe(w.size)
 	return sh.Describe(out, o, anyReplica), errcode.OK
 }

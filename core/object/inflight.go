@@ -1,11 +1,8 @@
 package object
 
-import "sync"
-
-// InFlight remembers the writes that have started, oldest first, so that abandoned ones are
-// found without looking at every object. The zero value is ready to use.
-type InFlight struct {
-	mu      sync.Mutex
+// inFlight remembers the writes of a shard that have started, oldest first, so that abandoned
+// ones are found without looking at every object.
+type inFlight struct {
 	entries []write
 	live    int
 }
@@ -15,29 +12,27 @@ type write struct {
 	o       Ref
 }
 
-// Began notes that a write to o started at o.Started(). The shard is locked by the caller.
-func (f *InFlight) Began(o *Object) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// going reports whether the recorded write is still the one in flight.
+func (w write) going() bool { return w.o.o.gen == w.o.gen && w.o.o.Started() == w.started }
+
+// WriteBegan notes that a write to o has started, at o.Started().
+func (sh *Shard) WriteBegan(o *Object) {
+	f := &sh.writes
 	f.live++
-	if len(f.entries) > 2*f.live+64 {
+	if len(f.entries) > 2*f.live+16 {
 		f.sweep()
 	}
 	f.entries = append(f.entries, write{o.Started(), o.Ref()})
 }
 
-// Ended notes that one write is over, however it ended.
-func (f *InFlight) Ended() {
-	f.mu.Lock()
-	f.live--
-	f.mu.Unlock()
-}
+// WriteEnded notes that one write is over, however it ended.
+func (sh *Shard) WriteEnded() { sh.writes.live-- }
 
 // sweep drops the entries whose write is over.
-func (f *InFlight) sweep() {
+func (f *inFlight) sweep() {
 	kept := f.entries[:0]
 	for _, w := range f.entries {
-		if w.o.o.Started() == w.started {
+		if w.going() {
 			kept = append(kept, w)
 		}
 	}
@@ -45,15 +40,11 @@ func (f *InFlight) sweep() {
 	f.entries = kept
 }
 
-// Before removes and returns the objects whose recorded write began before the instant. The
-// caller checks under the shard's lock that this write is still the one in flight.
-func (f *InFlight) Before(instant int64) []Ref {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var due []Ref
+// before removes and returns the objects whose write began before the instant.
+func (f *inFlight) before(instant int64, due []Ref) []Ref {
 	n := 0
 	for n < len(f.entries) && f.entries[n].started < instant {
-		if w := f.entries[n]; w.o.o.Started() == w.started {
+		if w := f.entries[n]; w.going() {
 			due = append(due, w.o)
 		}
 		n++
@@ -62,9 +53,27 @@ func (f *InFlight) Before(instant int64) []Ref {
 	return due
 }
 
-// Len returns the number of writes in flight.
-func (f *InFlight) Len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.live
+// WritesBefore removes from the lists and returns the objects with a write in flight that
+// began before the instant. The caller checks under the shard's lock that it still is.
+func (s *Space) WritesBefore(instant int64) []Ref {
+	var due []Ref
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.Lock()
+		due = sh.writes.before(instant, due)
+		sh.Unlock()
+	}
+	return due
+}
+
+// WritesInFlight returns the number of writes in flight.
+func (s *Space) WritesInFlight() int {
+	n := 0
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.RLock()
+		n += sh.writes.live
+		sh.RUnlock()
+	}
+	return n
 }

@@ -101,48 +101,49 @@ func TestDropKeepsTheOrderOfTheRest(t *testing.T) {
 	}
 }
 
-func TestInFlightFindsTheAbandoned(t *testing.T) {
-	var f InFlight
-	begin := func(o *Object, now int64) {
-		o.Begin(segment.UUID{}, now)
-		f.Began(o)
+func TestWritesInFlightFindTheAbandoned(t *testing.T) {
+	space := NewSpace(1)
+	insert := func(key string, now int64) *Object {
+		sh, h := space.Locate(key)
+		o := sh.Insert(h, key, 1, segment.UUID{}, now)
+		sh.WriteBegan(o)
+		return o
 	}
+	sh := &space.Shards()[0]
 	end := func(o *Object) {
 		o.End()
-		f.Ended()
+		sh.WriteEnded()
 	}
-	_, a := lone("a", 1)
-	_, b := lone("b", 1)
-	_, c := lone("c", 1)
-	begin(a, 10)
-	begin(b, 20)
-	begin(c, 30)
+	a, b, c := insert("a", 10), insert("b", 20), insert("c", 30)
 	end(b)
 	end(c)
-	begin(c, 40)
-	if got := f.Before(35); len(got) != 1 || got[0] != a.Ref() {
+	c.Begin(segment.UUID{}, 40)
+	sh.WriteBegan(c)
+	if got := space.WritesBefore(35); len(got) != 1 || got[0] != a.Ref() {
 		t.Errorf("before 35: %v", got)
 	}
-	if got := f.Before(40); len(got) != 0 {
+	if got := space.WritesBefore(40); len(got) != 0 {
 		t.Errorf("before 40: %v", got)
 	}
-	if got := f.Before(41); len(got) != 1 || got[0] != c.Ref() {
+	if got := space.WritesBefore(41); len(got) != 1 || got[0] != c.Ref() {
 		t.Errorf("before 41: %v", got)
 	}
-	if f.Len() != 2 {
-		t.Errorf("%d writes in flight, want those of a and c", f.Len())
+	if space.WritesInFlight() != 2 {
+		t.Errorf("%d writes in flight, want those of a and c", space.WritesInFlight())
 	}
 }
 
-func TestInFlightForgetsWhatHasEnded(t *testing.T) {
-	var f InFlight
+func TestWritesInFlightForgetWhatHasEnded(t *testing.T) {
+	space := NewSpace(1)
+	sh, h := space.Locate("k")
 	for i := range int64(100_000) {
-		_, o := lone("k", i+1)
-		f.Began(o)
+		o := sh.Insert(h, "k", 1, segment.UUID{}, i+1)
+		sh.WriteBegan(o)
 		o.End()
-		f.Ended()
+		sh.WriteEnded()
+		sh.Delete(o)
 	}
-	if n := len(f.entries); n > 200 {
+	if n := len(sh.writes.entries); n > 50 {
 		t.Errorf("%d entries kept of none", n)
 	}
 }

@@ -19,6 +19,7 @@ type Shard struct {
 	number uint16
 	index  index
 	slab   objects
+	writes inFlight
 	keys   keys
 	more   map[*Object][]Replica // of objects with more than one
 	extras map[*Object]*extra    // of objects with flagExtra
@@ -121,6 +122,9 @@ func (sh *Shard) Delete(o *Object) {
 
 // Each calls f for every object. f may delete it.
 func (sh *Shard) Each(f func(*Object)) { sh.slab.each(f) }
+
+// Number returns which shard of its space this is.
+func (sh *Shard) Number() int { return int(sh.number) }
 
 // Len returns the number of objects.
 func (sh *Shard) Len() int { return sh.index.len() }

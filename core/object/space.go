@@ -14,7 +14,6 @@ type Space struct {
 	mask   uint64
 	groups groups
 	Order  evict.Order[*Object]
-	Writes InFlight
 
 	// Reclaim serialises making room in this space, so that two writers never refuse each
 	// other because each holds half of the candidates. It is taken before any shard lock.
