@@ -159,6 +159,10 @@ func TestLoadAndSave(t *testing.T) {
 			t.Errorf("%v: %v, %v", tt.err, r, err)
 		}
 	}
+	c.save = func([]byte, string) (string, error) { return "", fmt.Errorf("%w: a snapshot", ErrReadOnly) }
+	if r, err := client.Save(t.Context(), &connectorv1.SaveRequest{}); err != nil || r.GetReason() != "a snapshot" {
+		t.Errorf("the outcome says that it is read-only, the reason why: %v, %v", r, err)
+	}
 	c.save = func([]byte, string) (string, error) { return "", nil }
 	if _, err := client.Save(t.Context(), &connectorv1.SaveRequest{}); status.Code(err) != codes.Internal {
 		t.Errorf("no revision: %v", err)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,6 +119,9 @@ func (s *service) Save(ctx context.Context, req *connectorv1.SaveRequest) (*conn
 		resp.Outcome = connectorv1.SaveOutcome_SAVE_OUTCOME_UNAVAILABLE
 	}
 	resp.Revision, resp.Reason = "", err.Error()
+	for _, said := range []error{ErrConflict, ErrReadOnly} { // by the outcome
+		resp.Reason = strings.TrimPrefix(resp.Reason, said.Error()+": ")
+	}
 	return resp, nil
 }
 

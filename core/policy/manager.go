@@ -48,6 +48,7 @@ type Manager struct {
 	counts  map[string]uint64  // guarded by mu; failures by reason
 	applied uint64             // guarded by mu
 	success time.Time          // guarded by mu
+	well    time.Time          // guarded by mu; end of the last trouble
 	lost    uint64             // guarded by mu; changes of ours overwritten
 	closed  time.Time          // guarded by mu; zero until Close
 	cancel  context.CancelFunc // guarded by mu; ends the watch
@@ -256,9 +257,11 @@ func (m *Manager) apply(doc Document, sum [sha256.Size]byte, set []tenant.Policy
 
 // recovered notes that the document is fine. Callers hold mu.
 func (m *Manager) recovered() {
-	if m.trouble.reason != "" {
-		m.Logger.Info("tenant quota policy: the source is fine again", "was", m.trouble.reason, "since", m.trouble.since)
+	if m.trouble.reason == "" {
+		return
 	}
+	m.well = m.Clock.Now()
+	m.Logger.Info("tenant quota policy: the source is fine again", "was", m.trouble.reason, "after", m.well.Sub(m.trouble.since).Round(time.Millisecond))
 	m.trouble = trouble{}
 }
 

@@ -250,8 +250,11 @@ func TestTrouble(t *testing.T) {
 	}
 	f.clock.advance(time.Minute)
 	f.source.tell(one)
-	if s := f.Status(); s.State != Ready || s.LastError != "no file x" || f.core.applied != 1 {
+	if s := f.Status(); s.State != Ready || !s.Since.Equal(f.clock.now) || s.LastError != "no file x" || f.core.applied != 1 {
 		t.Errorf("%+v", s)
+	}
+	if line := "the source is fine again: was=absent after=2m0s"; !strings.Contains(f.log.String(), line) {
+		t.Errorf("no %q in the log:\n%s", line, f.log)
 	}
 	f.source.mu.Lock()
 	f.source.status.State, f.source.status.LastError, f.source.status.LastErrorTime = Degraded, "it died", f.clock.now

@@ -55,6 +55,8 @@ func (m *Manager) Status() Status {
 		s.State, s.Since = Degraded, m.trouble.since
 	case s.State == Ready && !m.force.known:
 		s.State = Starting
+	case s.State == Ready && m.well.After(s.Since):
+		s.Since = m.well
 	}
 	return s
 }
