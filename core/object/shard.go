@@ -16,7 +16,6 @@ import (
 type Shard struct {
 	sync.RWMutex
 	space  *Space
-	number uint16
 	index  index
 	slab   objects
 	writes inFlight
@@ -84,7 +83,7 @@ func (sh *Shard) Insert(h Hash, key string, size uint64, owner segment.UUID, now
 	o.HardPin, o.DataType, o.replicas = false, 0, 0
 	o.lease.Store(0)
 	o.write.Store(now)
-	o.hash, o.shard = h.index(), sh.number
+	o.hash = h.index()
 	b := sh.keys.of(len(key))
 	o.keyLen = uint32(len(key))
 	if len(key) > 0 {
@@ -124,7 +123,7 @@ func (sh *Shard) Delete(o *Object) {
 func (sh *Shard) Each(f func(*Object)) { sh.slab.each(f) }
 
 // Number returns which shard of its space this is.
-func (sh *Shard) Number() int { return int(sh.number) }
+func (sh *Shard) Number() int { return int(sh.slab.shard) }
 
 // Len returns the number of objects.
 func (sh *Shard) Len() int { return sh.index.len() }

@@ -36,6 +36,7 @@ func chunkLen(chunk int) int {
 
 // objects is the slab of one shard.
 type objects struct {
+	shard  uint16 // whose slab it is
 	chunks [][]Object
 	used   uint32 // slots that were ever taken
 	free   uint32 // 1 + first free slot; its self is 1 + the next; 0 = none
@@ -62,6 +63,7 @@ func (s *objects) take() *Object {
 		}
 		s.used++
 		o = s.at(slot)
+		o.shard = s.shard // for ever: it is read without the lock
 	}
 	o.self = slot
 	o.flags = 0

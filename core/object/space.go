@@ -25,7 +25,7 @@ func NewSpace(shards int) *Space {
 	s := &Space{seed: maphash.MakeSeed(), shards: make([]Shard, shards), mask: uint64(shards - 1)}
 	for i := range s.shards {
 		s.shards[i].space = s
-		s.shards[i].number = uint16(i)
+		s.shards[i].slab.shard = uint16(i)
 	}
 	return s
 }
