@@ -36,7 +36,7 @@ func run(ctx context.Context, out Outcome, env Environment, stdout, stderr io.Wr
 		return err
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
-	log := hclog.New(&hclog.LoggerOptions{Name: "master", Level: out.Config.Log.Level(), Output: sink, DisableTime: false})
+	log := hclog.New(&hclog.LoggerOptions{Name: "master", Level: out.Config.Log.Level(), Output: lines{sink}, DisableTime: false})
 	for _, w := range out.Warnings {
 		log.Warn(w)
 	}
