@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/client"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
@@ -172,20 +173,28 @@ func (m *Master) sweepClients() {
 	m.mounting.Lock()
 	s := m.clients.Sweep(m.clock.Now())
 	for _, id := range s.Suspected {
-		m.log.Warn("client is silent: its replicas are not used", "client", id, "after", m.cfg.ClientActiveTTL)
-		m.pool.Suspend(id)
+		// A client that lends nothing has mostly just ended.
+		if n := m.pool.Suspend(id); n > 0 {
+			m.log.Warn("client is silent: its replicas are not used", "client", id, "segments", n, "after", m.cfg.ClientActiveTTL)
+		} else {
+			m.log.Debug("client without segments is silent", "client", id, "after", m.cfg.ClientActiveTTL)
+		}
 		if m.clients.State(id) == client.Active {
 			m.pool.Resume(id) // it pinged in between
 		}
 	}
 	var gone []*segment.Mounted
 	for _, id := range s.Offline {
-		m.log.Warn("client is gone: its segments are unmounted", "client", id)
-		gone = append(gone, m.pool.BeginUnmountClient(id)...)
+		if its := m.pool.BeginUnmountClient(id); len(its) > 0 {
+			m.log.Warn("client is gone: its segments are unmounted", "client", id, "segments", len(its))
+			gone = append(gone, its...)
+		} else {
+			m.log.Debug("client without segments is gone", "client", id)
+		}
 	}
 	m.mounting.Unlock()
 	if s.Stall > 0 {
-		m.log.Warn("liveness was not judged for a while; clients get that time back", "nanoseconds", s.Stall)
+		m.log.Warn("liveness was not judged for a while; clients get that time back", "stall", time.Duration(s.Stall).Round(time.Millisecond))
 	}
 	if s.Held > 0 {
 		m.log.Error("most clients seem gone at once; waiting one more TTL before dropping them", "clients", s.Held)
