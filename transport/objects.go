@@ -22,8 +22,10 @@ func bindLookups(s *rpc.Server, m *core.Master) {
 		a.Value, a.Code = m.ExistKey(q.TenantID, q.Key)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchExistKey, func(_ *rpc.Call, q *wire.BatchExistKeyRequest, a *[]yes) error {
-		*a = m.BatchExistKey(q.TenantID, q.Keys, (*a)[:0])
+	rpc.Handle(s, wire.BatchExistKey, func(c *rpc.Call, q *wire.BatchExistKeyRequest, a *[]yes) error {
+		inPieces(c, len(q.Keys), func(from, to int) {
+			*a = m.BatchExistKey(q.TenantID, q.Keys[from:to], *a)
+		})
 		return nil
 	})
 	rpc.Handle(s, wire.ProbeKey, func(_ *rpc.Call, q *wire.ProbeKeyRequest, a *yes) error {
@@ -38,19 +40,24 @@ func bindLookups(s *rpc.Server, m *core.Master) {
 		a.Code = m.GetReplicaList(q.TenantID, q.Key, &a.Value)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchGetReplicaList, func(_ *rpc.Call, q *wire.BatchGetReplicaListRequest, a *[]list) error {
-		*a = m.BatchGetReplicaList(q.TenantID, q.Keys, *a)
+	rpc.Handle(s, wire.BatchGetReplicaList, func(c *rpc.Call, q *wire.BatchGetReplicaListRequest, a *[]list) error {
+		*a = structpack.Resize(*a, len(q.Keys))
+		inPieces(c, len(q.Keys), func(from, to int) {
+			m.BatchGetReplicaList(q.TenantID, q.Keys[from:to], (*a)[from:to:to])
+		})
 		return nil
 	})
 	rpc.Handle(s, wire.GetReplicaListForAdmin, func(_ *rpc.Call, q *wire.GetReplicaListForAdminRequest, a *list) error {
 		a.Code = m.AdminReplicas(q.TenantID, q.Key, &a.Value)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchGetReplicaListForAdmin, func(_ *rpc.Call, q *wire.BatchGetReplicaListForAdminRequest, a *[]list) error {
+	rpc.Handle(s, wire.BatchGetReplicaListForAdmin, func(c *rpc.Call, q *wire.BatchGetReplicaListForAdminRequest, a *[]list) error {
 		*a = structpack.Resize(*a, len(q.Keys))
-		for i, key := range q.Keys {
-			(*a)[i].Code = m.AdminReplicas(q.TenantID, key, &(*a)[i].Value)
-		}
+		inPieces(c, len(q.Keys), func(from, to int) {
+			for i := from; i < to; i++ {
+				(*a)[i].Code = m.AdminReplicas(q.TenantID, q.Keys[i], &(*a)[i].Value)
+			}
+		})
 		return nil
 	})
 	rpc.Handle(s, wire.GetReplicaListByRegex, func(_ *rpc.Call, q *wire.GetReplicaListByRegexRequest, a *errcode.Result[wire.Map[string, []object.ReplicaDescriptor]]) error {
@@ -88,12 +95,16 @@ func bindWrites(s *rpc.Server, m *core.Master) {
 		a.Code = m.PutEnd(q.ClientID, q.TenantID, &q.ObjectMeta, q.ReplicaType)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchPutEnd, func(_ *rpc.Call, q *wire.BatchPutEndRequest, a *[]void) error {
-		*a = m.BatchPutEnd(q.ClientID, q.TenantID, q.ObjectMetas, q.ReplicaType, (*a)[:0])
+	rpc.Handle(s, wire.BatchPutEnd, func(c *rpc.Call, q *wire.BatchPutEndRequest, a *[]void) error {
+		inPieces(c, len(q.ObjectMetas), func(from, to int) {
+			*a = m.BatchPutEnd(q.ClientID, q.TenantID, q.ObjectMetas[from:to], q.ReplicaType, *a)
+		})
 		return nil
 	})
-	rpc.Handle(s, wire.BatchUpsertEnd, func(_ *rpc.Call, q *wire.BatchUpsertEndRequest, a *[]void) error {
-		*a = m.BatchPutEnd(q.ClientID, q.TenantID, q.ObjectMetas, object.ReplicaAll, (*a)[:0])
+	rpc.Handle(s, wire.BatchUpsertEnd, func(c *rpc.Call, q *wire.BatchUpsertEndRequest, a *[]void) error {
+		inPieces(c, len(q.ObjectMetas), func(from, to int) {
+			*a = m.BatchPutEnd(q.ClientID, q.TenantID, q.ObjectMetas[from:to], object.ReplicaAll, *a)
+		})
 		return nil
 	})
 	rpc.Handle(s, wire.PutRevoke, func(_ *rpc.Call, q *wire.PutRevokeRequest, a *void) error {
@@ -104,12 +115,16 @@ func bindWrites(s *rpc.Server, m *core.Master) {
 		a.Code = m.PutRevoke(q.ClientID, q.TenantID, q.Key, q.ReplicaType)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchPutRevoke, func(_ *rpc.Call, q *wire.BatchPutRevokeRequest, a *[]void) error {
-		*a = m.BatchPutRevoke(q.ClientID, q.TenantID, q.Keys, q.ReplicaType, (*a)[:0])
+	rpc.Handle(s, wire.BatchPutRevoke, func(c *rpc.Call, q *wire.BatchPutRevokeRequest, a *[]void) error {
+		inPieces(c, len(q.Keys), func(from, to int) {
+			*a = m.BatchPutRevoke(q.ClientID, q.TenantID, q.Keys[from:to], q.ReplicaType, *a)
+		})
 		return nil
 	})
-	rpc.Handle(s, wire.BatchUpsertRevoke, func(_ *rpc.Call, q *wire.BatchUpsertRevokeRequest, a *[]void) error {
-		*a = m.BatchPutRevoke(q.ClientID, q.TenantID, q.Keys, object.ReplicaAll, (*a)[:0])
+	rpc.Handle(s, wire.BatchUpsertRevoke, func(c *rpc.Call, q *wire.BatchUpsertRevokeRequest, a *[]void) error {
+		inPieces(c, len(q.Keys), func(from, to int) {
+			*a = m.BatchPutRevoke(q.ClientID, q.TenantID, q.Keys[from:to], object.ReplicaAll, *a)
+		})
 		return nil
 	})
 }
@@ -119,8 +134,10 @@ func bindRemovals(s *rpc.Server, m *core.Master) {
 		a.Code = m.Remove(q.TenantID, q.Key, q.Force)
 		return nil
 	})
-	rpc.Handle(s, wire.BatchRemove, func(_ *rpc.Call, q *wire.BatchRemoveRequest, a *[]void) error {
-		*a = m.BatchRemove(q.TenantID, q.Keys, q.Force, (*a)[:0])
+	rpc.Handle(s, wire.BatchRemove, func(c *rpc.Call, q *wire.BatchRemoveRequest, a *[]void) error {
+		inPieces(c, len(q.Keys), func(from, to int) {
+			*a = m.BatchRemove(q.TenantID, q.Keys[from:to], q.Force, *a)
+		})
 		return nil
 	})
 	rpc.Handle(s, wire.RemoveByRegex, func(_ *rpc.Call, q *wire.RemoveByRegexRequest, a *errcode.Result[int64]) error {

@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// meter tells how much of its time an event loop is not waiting. It looks at the clock around
-// one wait in sampleWaits only, and takes it for the others.
+// meter tells how much of its time an event loop is not waiting. While waits are short it looks
+// at the clock around one in sampleWaits only, and takes that one for the others.
 type meter struct {
 	waits  uint64
 	began  int64 // of the period
 	start  int64 // of the wait that is measured
+	weight int64 // for how many waits that one stands; 0 when it is not measured
+	long   bool  // the last one measured was
 	waited int64 // in this period
 
 	load atomic.Int32 // of the last period, in thousandths
@@ -21,32 +23,42 @@ type meter struct {
 
 const (
 	sampleWaits = 8
+	longWait    = time.Millisecond
 	// meterPeriod is over how long the load is taken.
 	meterPeriod = 100 * time.Millisecond
 )
 
 // before is called before a wait.
 func (m *meter) before(clock func() int64) {
-	if m.waits++; m.waits%sampleWaits == 0 {
-		m.start = clock()
+	m.waits++
+	switch {
+	case m.long:
+		m.weight = 1
+	case m.waits%sampleWaits == 0:
+		m.weight = sampleWaits
+	default:
+		m.weight = 0
+		return
 	}
+	m.start = clock()
 }
 
 // after is called after a wait and reports whether there is a new load.
 func (m *meter) after(now int64) bool {
-	if m.waits%sampleWaits == 0 {
-		m.waited += (now - m.start) * sampleWaits
+	if m.weight > 0 {
+		m.waited += (now - m.start) * m.weight
+		m.long = now-m.start > int64(longWait)
 	}
 	if m.began == 0 {
 		m.began = now
 	}
 	period := now - m.began
-	if period < int64(meterPeriod) || m.waits < sampleWaits {
+	if period < int64(meterPeriod) {
 		return false
 	}
 	m.load.Store(int32(1000 - 1000*min(m.waited, period)/period))
 	m.at.Store(now)
-	m.began, m.waited, m.waits = now, 0, 0
+	m.began, m.waited = now, 0
 	return true
 }
 

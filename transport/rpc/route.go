@@ -13,6 +13,7 @@ import (
 type Call struct {
 	peer string
 	form structpack.Form
+	long bool // on a worker
 }
 
 // Peer returns the address of the client, "host:port". The string may be kept.
@@ -21,6 +22,15 @@ func (c *Call) Peer() string { return c.peer }
 // Compat reports whether the request carried a total length, as only clients from 0.3.14 on
 // send it, in calls whose arguments have compatible fields.
 func (c *Call) Compat() bool { return c.form.Compat }
+
+// Pause lets others have the processor. A handler should call it about every 100 µs when a
+// request of its kind can take much longer than that; outside of workers it does nothing. No
+// lock may be held.
+func (c *Call) Pause() {
+	if c.long {
+		yield()
+	}
+}
 
 // Trait is something that a server should know about a call before it handles one.
 type Trait int
@@ -61,9 +71,10 @@ func (rt *route) lane(body uint32, limit int) lane {
 }
 
 // recycleLimit is the size of a body or reply above which the objects it was decoded to or
-// encoded from are left to the garbage collector, so that one huge batch does not stay in
-// memory for ever.
-const recycleLimit = 1 << 20
+// encoded from are not used again. What is kept is given up after two garbage collections
+// without use, so that it can be generous: what a batch of 50,000 keys leaves behind otherwise
+// has the collector run all the time.
+const recycleLimit = 8 << 20
 
 func newRoute[Req, Resp any](r *wire.RPC[Req, Resp], h func(*Call, *Req, *Resp) error) *route {
 	type exchange struct {

@@ -28,6 +28,7 @@ func newServer(t testing.TB, opts Options) *Server {
 	t.Helper()
 	opts.Now = time.Now
 	opts.Poison = true
+	opts.Portable = portable
 	s, err := NewServer(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,11 @@
 package rpc
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
 
 // workers handle the requests that would hold an event loop up. Goroutines come and go with
 // the work: there are none while there is nothing to do.
@@ -61,13 +66,20 @@ func (w *workers) submit(c *stream) {
 // work handles one request, writes what the socket takes of its answer, and gives c back to
 // its loop.
 func (c *stream) work(scratch *block) {
-	c.session.out = scratch.b
+	c.session.out, c.session.call.long = scratch.b, true
 	n, out := c.session.first(c.in.bytes())
-	scratch.b, c.session.out = c.session.out, nil
+	scratch.b, c.session.out, c.session.call.long = c.session.out, nil, false
 	c.parked = false
 	c.in.consume(n)
 	c.fresh = c.in.pending() > 0
 	l := c.loop
 	l.write(c, out)
 	l.post(c)
+}
+
+// yield lets the loops run: those that wait for one of the scheduler's places, and those whose
+// thread the kernel keeps waiting for this one's time slice to end, which takes milliseconds.
+func yield() {
+	runtime.Gosched()
+	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }
