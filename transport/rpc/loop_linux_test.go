@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ func TestSecondLoop(t *testing.T) {
 	if portable {
 		return // it has none
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	s := newServer(t, Options{Loops: 2, IdleTimeout: time.Minute})
 	Handle(s, wire.ExistKey, func(_ *Call, q *wire.ExistKeyRequest, r *errcode.Result[bool]) error {
 		if q.Key == "work" {

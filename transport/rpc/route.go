@@ -13,7 +13,7 @@ import (
 type Call struct {
 	peer string
 	form structpack.Form
-	long bool // on a worker
+	long bool // known to take long
 }
 
 // Peer returns the address of the client, "host:port". The string may be kept.
@@ -24,7 +24,7 @@ func (c *Call) Peer() string { return c.peer }
 func (c *Call) Compat() bool { return c.form.Compat }
 
 // Pause lets others have the processor. A handler should call it about every 100 µs when a
-// request of its kind can take much longer than that; outside of workers it does nothing. No
+// request of its kind can take much longer than that; in a short request it does nothing. No
 // lock may be held.
 func (c *Call) Pause() {
 	if c.long {

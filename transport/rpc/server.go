@@ -220,6 +220,7 @@ func (s *Server) start(nc net.Conn) {
 		return
 	}
 	c := &conn{server: s, nc: nc, session: newSession(s, nc.RemoteAddr().String(), number)}
+	c.session.sort = true
 	s.mu.Lock()
 	if s.closing.Load() {
 		s.mu.Unlock()

@@ -13,7 +13,7 @@ type session struct {
 	call   Call
 	stripe int
 	out    []byte
-	sort   bool // leave what is for a worker alone
+	sort   bool // have first called for what takes long
 }
 
 // flushAt is how many bytes of answers may gather before they are to be written, even though
@@ -23,9 +23,9 @@ const flushAt = 256 << 10
 // keepOut is the largest output buffer that is kept between writes.
 const keepOut = 64 << 10
 
-// errSlow is returned by process when the next request is complete and should not be handled
-// where small requests wait.
-var errSlow = errors.New("a request for a worker")
+// errSlow is returned by process when the next request is complete and takes so long that
+// neither answers nor other connections should wait for it.
+var errSlow = errors.New("a request that takes long")
 
 // errClose is returned by process when the connection is to be closed, without an answer to
 // the frame at hand.
@@ -40,7 +40,7 @@ func newSession(s *Server, peer string, number uint64) *session {
 // incomplete, and also when many answers have gathered: the caller writes them and, if
 // something was consumed, calls again with the rest. After errClose the caller writes out
 // and closes. After errSlow, which only a session that sorts returns, the caller writes out
-// and has a worker call first.
+// and has first called.
 func (s *session) process(buf []byte) (consumed int, out []byte, err error) {
 	if cap(s.out) > keepOut {
 		s.out = nil
@@ -61,11 +61,13 @@ func (s *session) process(buf []byte) (consumed int, out []byte, err error) {
 	return consumed, s.out, nil
 }
 
-// first handles the request at the start of buf, which is complete.
+// first handles the request at the start of buf, which is complete and takes long.
 func (s *session) first(buf []byte) (consumed int, out []byte) {
 	h, size, _ := s.front(buf) // process has checked it
 	s.out = s.out[:0]
+	s.call.long = true
 	s.request(&h, s.server.routes[h.function], buf[:size])
+	s.call.long = false
 	return size, s.out
 }
 

@@ -95,12 +95,13 @@ func settled(t testing.TB, s *Server) (last uint64) {
 func TestSlowReader(t *testing.T) {
 	s := newServer(t, Options{WriteTimeout: time.Minute, IdleTimeout: time.Minute})
 	handlers(s)
+	request := bulky(s)
 	c := raw(t, listen(t, s))
 	const requests = 1500
 	sent := make(chan error, 1)
 	go func() {
 		for seq := range uint32(requests) {
-			b := frame(seq, wire.BatchExistKey.ID(), tenThousand)
+			b := request(seq)
 			if seq%2 == 1 {
 				b = frame(seq, wire.ExistKey.ID(), existBody)
 			}
@@ -112,7 +113,7 @@ func TestSlowReader(t *testing.T) {
 		sent <- c.CloseWrite()
 	}()
 	last := settled(t, s)
-	if all := uint64(requests / 2 * len(tenThousand)); last > all-all/10 {
+	if all := uint64(requests / 2 * len(request(0))); last > all-all/10 {
 		t.Fatalf("%d of %d bytes were taken before any answer was", last, all)
 	}
 	// Small reads at first, so that the server gets little room at a time.
@@ -183,6 +184,17 @@ func heapInUse() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// bulky registers a call that answers with many bytes, and returns a request for it that has
+// as many, of which the call knows nothing.
+func bulky(s *Server) (request func(seq uint32) []byte) {
+	text := strings.Repeat("x", 20000)
+	Handle(s, wire.GetFsdir, func(_ *Call, _ *wire.GetFsdirRequest, r *errcode.Result[string]) error {
+		r.Value = text
+		return nil
+	})
+	return func(seq uint32) []byte { return frame(seq, wire.GetFsdir.ID(), text) }
 }
 
 // blocking registers a slow call and a batch that say that they have begun and wait to be let
@@ -363,12 +375,11 @@ func TestShutdownCutsBusyConnections(t *testing.T) {
 	}
 }
 
-// TestWriteTimeout has a peer that takes no answers, and one that takes them slowly.
+// TestWriteTimeout has a peer that takes no answers.
 func TestWriteTimeout(t *testing.T) {
 	s := newServer(t, Options{WriteTimeout: 200 * time.Millisecond})
-	handlers(s)
+	big := bulky(s)(1)
 	c := raw(t, listen(t, s))
-	big := frame(1, wire.BatchExistKey.ID(), tenThousand)
 	var err error
 	for err == nil {
 		_, err = c.Write(big)
@@ -377,4 +388,38 @@ func TestWriteTimeout(t *testing.T) {
 		t.Errorf("the server did not close: %v", err)
 	}
 	waitFor(t, "the connection to end", func() bool { return s.Stats().Open == 0 })
+}
+
+// TestServingDoesNotAllocate counts the memory taken while one connection calls, with its
+// requests one by one, in bunches, and cut in two.
+func TestServingDoesNotAllocate(t *testing.T) {
+	s := newServer(t, Options{})
+	s.opts.Poison = false
+	handlers(s)
+	c := raw(t, listen(t, s))
+	one := frame(1, wire.ExistKey.ID(), existBody)
+	send(t, c, one)
+	_, body := answerTo(t, c, 1)
+	answer := responseHeadLen + len(body)
+	in := make([]byte, 100*answer)
+	for name, pieces := range map[string][][]byte{
+		"one": {one}, "bunch": {bytes.Repeat(one, 100)}, "cut": {append(bytes.Clone(one), one[:30]...), one[30:]},
+	} {
+		requests := 0
+		round := func() {
+			for _, p := range pieces {
+				send(t, c, p)
+			}
+			n := len(bytes.Join(pieces, nil)) / len(one)
+			if _, err := io.ReadFull(c, in[:n*answer]); err != nil {
+				t.Fatal(err)
+			}
+			requests = n
+		}
+		rounds := testing.AllocsPerRun(500, round)
+		join := testing.AllocsPerRun(500, func() { _ = bytes.Join(pieces, nil) })
+		if per := (rounds - join) / float64(requests); per >= 1 {
+			t.Errorf("%s: %v allocations per request", name, per)
+		}
+	}
 }

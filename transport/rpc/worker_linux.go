@@ -66,9 +66,9 @@ func (w *workers) submit(c *stream) {
 // work handles one request, writes what the socket takes of its answer, and gives c back to
 // its loop.
 func (c *stream) work(scratch *block) {
-	c.session.out, c.session.call.long = scratch.b, true
+	c.session.out = scratch.b
 	n, out := c.session.first(c.in.bytes())
-	scratch.b, c.session.out, c.session.call.long = c.session.out, nil, false
+	scratch.b, c.session.out = c.session.out, nil
 	c.parked = false
 	c.in.consume(n)
 	c.fresh = c.in.pending() > 0
