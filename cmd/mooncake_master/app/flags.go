@@ -2,7 +2,7 @@
 // environment into a Config, and a Config into a running server.
 //
 // The flags are those of releases 0.3.13 and 0.3.14 of the original, with the syntax of the
-// gflags library they use. One table, in flags_table.go, is the only place where a flag is
+// gflags library they use. One table, begun in flags_table.go, is the only place where a flag is
 // written down: parsing, defaults, help, configuration-file keys, the list of what has no
 // effect yet and docs/flags.md all come from it.
 //
