@@ -103,11 +103,16 @@ func (m *Master) usedRatio() float64 {
 	return float64(m.pool.UsedBytes()) / float64(capacity)
 }
 
-// evictTenants brings every tenant that is above its watermark down. A tenant without a policy,
+// evictTenants brings every tenant that is above its watermark down. For one TTL after the
+// start it waits while clients are coming back: the quotas are scaled to memory that is about
+// to grow. A tenant without a policy,
 // or whose quota is scaled to nothing, is left to the pool's eviction: it may be back once its
 // policy is corrected or the memory has returned.
 func (m *Master) evictTenants() {
 	if !m.cfg.MultiTenant || m.cfg.TenantWatermark <= 0 {
+		return
+	}
+	if now := m.clock.Now(); now-m.started <= m.cfg.ClientActiveTTL.Nanoseconds() && m.clients.Remounting(now) {
 		return
 	}
 	m.keepers(func(k *keeper) {

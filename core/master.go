@@ -41,6 +41,7 @@ type Master struct {
 	clients *client.Registry
 	single  *keeper // the only tenant when strict tenants are off
 
+	started    int64 // on the clock
 	localFirst bool
 	keySeed    maphash.Seed // spreads keys over the segments of one host
 
@@ -84,6 +85,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		pool:        segment.NewPool(strategy, deps.Rand),
 		poolMark:    evict.Watermark{High: cfg.EvictionWatermark, Ratio: cfg.EvictionRatio},
 		tenantMark:  evict.Watermark{High: cfg.TenantWatermark, Ratio: cfg.EvictionRatio},
+		started:     deps.Clock.Now(),
 		localFirst:  strategy == segment.StrategyLocalFirst,
 		keySeed:     maphash.MakeSeed(),
 		wakePool:    make(chan struct{}, 1),

@@ -7,6 +7,7 @@ group of its own; Processes.end() ends the groups whatever happened before.
 import contextlib
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -40,14 +41,24 @@ def environment(release):
     return env
 
 
+# The system gives ports of its own range, from 32768 on, to whoever connects, and the released clients take theirs
+# below 18000. A port from in between is still free when its master binds it.
+PORTS = range(20000, 32000)
+
+
 def free_ports(count):
-    """Distinct TCP ports of the loopback interface that were free a moment ago."""
+    """Distinct TCP ports that nobody listens on, on any address."""
     with contextlib.ExitStack() as stack:
         ports = []
-        for _ in range(count):
+        for port in random.sample(PORTS, len(PORTS)):
+            if len(ports) == count:
+                break
             listener = stack.enter_context(socket.socket())
-            listener.bind(("127.0.0.1", 0))
-            ports.append(listener.getsockname()[1])
+            with contextlib.suppress(OSError):
+                listener.bind(("0.0.0.0", port))
+                ports.append(port)
+        if len(ports) < count:
+            raise RuntimeError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}")
         return ports
 
 

@@ -55,6 +55,7 @@ type Registry struct {
 
 	mu        sync.Mutex
 	clients   map[segment.UUID]*entry
+	strangers map[segment.UUID]int64 // last pings of clients that have mounted nothing here
 	lastSweep int64
 	held      bool // the breaker held the last sweep back
 	totals    Totals
@@ -83,6 +84,7 @@ func (r *Registry) Ping(id segment.UUID, now int64) (status Status, revived bool
 	defer r.mu.Unlock()
 	e := r.clients[id]
 	if e == nil {
+		r.meet(id, now)
 		return StatusNeedRemount, false
 	}
 	revived = r.alive(e, now)
@@ -100,11 +102,43 @@ func (r *Registry) Mounted(id segment.UUID, now int64) (revived bool) {
 	return r.alive(r.track(id), now)
 }
 
+// maxStrangers bounds what pings of made-up clients can fill.
+const maxStrangers = 1 << 16
+
+// meet remembers a client that pings and has not mounted anything here: one that is about to
+// remount after a restart of the master, most likely.
+func (r *Registry) meet(id segment.UUID, now int64) {
+	if r.strangers == nil {
+		r.strangers = make(map[segment.UUID]int64)
+	}
+	if _, known := r.strangers[id]; known || len(r.strangers) < maxStrangers {
+		r.strangers[id] = now
+	}
+}
+
+// Remounting reports whether a client that is alive has yet to tell its segments.
+func (r *Registry) Remounting(now int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, lastPing := range r.strangers {
+		if now-lastPing <= r.ttl.Active {
+			return true
+		}
+	}
+	for _, e := range r.clients {
+		if !e.ok && e.state == Active {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *Registry) track(id segment.UUID) *entry {
 	e := r.clients[id]
 	if e == nil {
 		e = &entry{}
 		r.clients[id] = e
+		delete(r.strangers, id)
 	}
 	return e
 }
@@ -192,6 +226,11 @@ func (r *Registry) Sweep(now int64) Sweep {
 		}
 	}
 	r.lastSweep = now
+	for id, lastPing := range r.strangers {
+		if now-lastPing > r.ttl.Active {
+			delete(r.strangers, id)
+		}
+	}
 	for id, e := range r.clients {
 		// A client that pinged after the stall began has shown that it lives.
 		e.lastPing = min(e.lastPing+s.Stall, now)

@@ -55,6 +55,41 @@ func TestSilenceSuspectsThenDrops(t *testing.T) {
 	}
 }
 
+func TestRemountingUntilEveryClientHasTold(t *testing.T) {
+	r := newTest()
+	if r.Remounting(second) {
+		t.Fatal("nobody is there")
+	}
+	r.Ping(id(1), second)
+	r.Mounted(id(2), second)
+	if !r.Remounting(second) {
+		t.Fatal("two clients have told nothing")
+	}
+	r.Remounted(id(1), second)
+	if !r.Remounting(second) {
+		t.Fatal("one has only mounted")
+	}
+	r.Remounted(id(2), second)
+	if r.Remounting(second) {
+		t.Fatal("both have told all")
+	}
+	r.Ping(id(3), second)
+	run(r, second, 12*second)
+	if r.Remounting(12*second) || len(r.strangers) != 0 {
+		t.Fatal("a stranger that is gone is waited for")
+	}
+}
+
+func TestStrangersAreBounded(t *testing.T) {
+	r := newTest()
+	for n := range uint64(maxStrangers + 10) {
+		r.Ping(id(n), second)
+	}
+	if len(r.strangers) != maxStrangers {
+		t.Fatalf("%d strangers are remembered", len(r.strangers))
+	}
+}
+
 func TestNoSuspicionDropsAtOnce(t *testing.T) {
 	r := NewRegistry(TTLs{10 * second, 0}, Breaker{4, 0.5}, second)
 	r.Remounted(id(1), second)
