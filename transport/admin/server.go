@@ -243,6 +243,22 @@ func (s *Server) routes() http.Handler {
 	r.HandlerFunc(http.MethodGet, "/api/v1/tenant_quotas", s.getQuotas)
 	r.HandlerFunc(http.MethodPut, "/api/v1/tenant_quotas", s.putQuota)
 	r.HandlerFunc(http.MethodDelete, "/api/v1/tenant_quotas", s.deleteQuota)
-	r.HandlerFunc(http.MethodGet, "/api/v1/tenant_quota_connector", s.getConnector)
+	own(r, http.MethodGet, "/api/v1/tenant_quota_connector", s.getConnector)
 	return r
+}
+
+// own registers a route that the original does not have. Unlike there, a wrong method is
+// answered as what it is.
+func own(r *httprouter.Router, method, path string, h http.HandlerFunc) {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+		if m == method {
+			r.HandlerFunc(m, path, h)
+			continue
+		}
+		r.HandlerFunc(m, path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", method)
+			respond(w, http.StatusMethodNotAllowed, typeJSON,
+				errorBody(errcode.InvalidParams, "method "+m+" is not allowed for "+path+", use "+method))
+		})
+	}
 }

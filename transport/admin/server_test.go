@@ -379,3 +379,17 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnRoutesSayWhatIsWrong: a wrong method on a route that the original does not have is
+// answered in JSON, and names the right one.
+func TestOwnRoutesSayWhatIsWrong(t *testing.T) {
+	s, _ := newTestServer(t, loaded())
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(method, "/api/v1/tenant_quota_connector", nil))
+		want := `{"success":false,"error_code":-600,"error_message":"method ` + method + ` is not allowed for /api/v1/tenant_quota_connector, use GET"}`
+		if w.Code != http.StatusMethodNotAllowed || w.Body.String() != want || w.Header().Get("Allow") != "GET" {
+			t.Errorf("%s: %d %s, Allow %q", method, w.Code, w.Body, w.Header().Get("Allow"))
+		}
+	}
+}
