@@ -247,8 +247,8 @@ func (s *Server) routes() http.Handler {
 	return r
 }
 
-// own registers a route that the original does not have. Unlike there, a wrong method is
-// answered as what it is.
+// own registers a route that the original does not have. A wrong method is answered 404 as
+// everywhere, but in JSON and naming the right one.
 func own(r *httprouter.Router, method, path string, h http.HandlerFunc) {
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		if m == method {
@@ -256,9 +256,8 @@ func own(r *httprouter.Router, method, path string, h http.HandlerFunc) {
 			continue
 		}
 		r.HandlerFunc(m, path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", method)
-			respond(w, http.StatusMethodNotAllowed, typeJSON,
-				errorBody(errcode.InvalidParams, "method "+m+" is not allowed for "+path+", use "+method))
+			respond(w, http.StatusNotFound, typeJSON,
+				errorBody(errcode.InvalidParams, "there is no "+m+" "+path+", use "+method))
 		})
 	}
 }
