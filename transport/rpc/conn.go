@@ -88,16 +88,15 @@ func (c *conn) answer(in *input) bool {
 		if len(out) > 0 && !c.write(out) {
 			return false
 		}
-		if errors.Is(err, errSlow) {
+		switch {
+		case errors.Is(err, errSlow):
 			// The answers before it are on their way; it may take its time.
 			consumed, out = c.session.first(in.bytes())
 			in.consume(consumed)
 			if !c.write(out) {
 				return false
 			}
-			err = nil
-		}
-		if err != nil {
+		case err != nil:
 			return false
 		}
 		if consumed == 0 || in.pending() == 0 {

@@ -28,6 +28,11 @@ const (
 	meterPeriod = 100 * time.Millisecond
 )
 
+// reset forgets what was when the loop ran last.
+func (m *meter) reset() {
+	m.began, m.waited, m.long, m.full, m.slack = 0, 0, false, 0, 0
+}
+
 // before is called before a wait.
 func (m *meter) before(clock func() int64) {
 	m.waits++
