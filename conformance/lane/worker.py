@@ -91,7 +91,15 @@ class Driver:
             return self.store.register_buffer(ctypes.addressof(buffer), size)
         if method == "held":
             return {"$digest": digest(self.buffers[args[0]].raw[: args[1]])}
-        return self.shown(getattr(self.store, method)(*args, **kwargs))
+        answer = getattr(self.store, method)(*args, **kwargs)
+        if method == "get":
+            # The client gives nothing when a read outlasts the lease, as on a busy machine with the short leases of the
+            # lane. Then the object is still there, and reading it again is no other question.
+            for _ in range(5):
+                if answer != b"" or self.store.get_size(*args) <= 0:
+                    break
+                answer = self.store.get(*args, **kwargs)
+        return self.shown(answer)
 
 
 def main():
