@@ -26,7 +26,7 @@ type write struct {
 	ids       uint64                // replica ids reserved for the request and not used yet
 	nextID    uint64                // the first of them
 	room      [4]segment.Allocation // scratch
-	waitUntil int64                 // how long the write may wait for memory; zero until it has to
+	waitUntil int64                 // how long the request may wait for memory; zero until it has to
 }
 
 // maxAttempts bounds how often a write makes room and finds it taken by somebody else.
@@ -41,8 +41,8 @@ func (m *Master) PutStart(client segment.UUID, tenantName, key string, size uint
 }
 
 // UpsertStart admits a write of size bytes under a key that may exist. An object of the same
-// size is written in place; one of another size is replaced, and stays as it is when the
-// write is refused. Codes are those of PutStart, and InvalidParams when the request names
+// size is written in place unless it is leased; any other is replaced, and stays as it is when
+// the write is refused. Codes are those of PutStart, and InvalidParams when the request names
 // another group, ObjectReplicaBusy while a copy reads the object, UnavailableInStatus when it
 // lies with a suspected client.
 func (m *Master) UpsertStart(client segment.UUID, tenantName, key string, size uint64, config *object.ReplicateConfig, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {

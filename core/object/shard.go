@@ -1,7 +1,6 @@
 package object
 
 import (
-	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,9 +70,6 @@ func (sh *Shard) Live(r Ref) *Object {
 	}
 	return r.o
 }
-
-// MaxKey is the longest key, in bytes.
-const MaxKey = math.MaxInt32
 
 // Insert enters an object of size bytes that owner starts to write at now, which must not be
 // zero. There is none under its key. The key is copied.
