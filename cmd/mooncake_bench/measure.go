@@ -17,8 +17,8 @@ const (
 	over
 )
 
-// window is the measured stretch of time of a run, shared by its loads. One load, the leader,
-// moves it on; hooks run in the leader's thread right at the edges.
+// window is the measured stretch of time of a run, shared by its loads. The first load that sees
+// that it is time moves it on; hooks run in that load's thread right at the edges.
 type window struct {
 	phase atomic.Int32
 	begin atomic.Int64 // when measuring began
@@ -29,7 +29,7 @@ type window struct {
 	onBegin      func()
 	onEnd        func()
 	running      atomic.Int32 // loads that may still find work
-	ended        sync.Once
+	begun, ended sync.Once
 }
 
 // now returns the phase.
@@ -38,9 +38,11 @@ func (w *window) now() phase { return phase(w.phase.Load()) }
 // advance moves the window on if it is time.
 func (w *window) advance(now int64) {
 	if w.now() == warming && now-w.start >= w.warm {
-		w.onBegin()
-		w.begin.Store(now)
-		w.phase.Store(int32(measuring))
+		w.begun.Do(func() {
+			w.onBegin()
+			w.begin.Store(now)
+			w.phase.Store(int32(measuring))
+		})
 	}
 	if w.now() == measuring && w.length > 0 && now-w.begin.Load() >= w.length {
 		w.finish(now)
