@@ -68,7 +68,7 @@ func (h *held) space() []byte {
 	}
 	if h.w == len(h.b) {
 		old := *h
-		h.block = borrow(2 * len(old.b))
+		h.block = borrow(4 * len(old.b)) // each byte is copied a third of a time
 		h.r, h.w = 0, copy(h.b, old.bytes())
 		old.giveBack()
 	}

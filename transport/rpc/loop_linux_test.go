@@ -144,7 +144,7 @@ func TestHeld(t *testing.T) {
 	for h.pending() < 3<<20 {
 		n := min(1000, len(h.space()))
 		h.w += n
-		if most = max(most, len(h.b)-2*h.pending()); most > 1<<minBlock {
+		if most = max(most, len(h.b)-4*h.pending()); most > 1<<minBlock {
 			t.Fatalf("%d bytes for %d", len(h.b), h.pending())
 		}
 	}

@@ -23,7 +23,7 @@ func (c *Call) Peer() string { return c.peer }
 // send it, in calls whose arguments have compatible fields.
 func (c *Call) Compat() bool { return c.form.Compat }
 
-// Pause lets others have the processor. A handler should call it about every 100 µs when a
+// Pause lets others have the processor. A handler should call it about every 50 µs when a
 // request of its kind can take much longer than that; in a short request it does nothing. No
 // lock may be held.
 func (c *Call) Pause() {

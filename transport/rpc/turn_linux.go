@@ -3,7 +3,7 @@ package rpc
 import "errors"
 
 // turnReads is how many full reads a connection gets before others have their turn.
-const turnReads = 4
+const turnReads = 2
 
 // serve does for c what can be done without waiting.
 func (l *loop) serve(c *stream) {
@@ -50,6 +50,7 @@ func (l *loop) read(c *stream) {
 	b := l.buf
 	if pending > 0 {
 		b = c.in.space()
+		b = b[:min(len(b), loopBuffer)]
 	}
 	n, err := readSocket(c.fd, b)
 	switch {
