@@ -33,7 +33,18 @@ type session struct {
 
 // launch starts a process, and describes and configures it. It must be called on the
 // supervisor's thread. An error is one line without the process's name.
-func (c *Connector) launch(ctx context.Context) (_ *session, err error) {
+func (c *Connector) launch(ctx context.Context) (*session, error) {
+	return c.begin(ctx, func(s *session) error {
+		if err := s.describe(c.deps.Timing.Call); err != nil {
+			return err
+		}
+		return s.configure(c.spec, c.deps.Timing.Call)
+	})
+}
+
+// begin starts a process and greets it once it is healthy; an error of greet ends it, and
+// comes with what the process had to say.
+func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *session, err error) {
 	lines := &relay{logger: c.deps.Logger}
 	s := &session{}
 	var running atomic.Pointer[process]
@@ -102,19 +113,24 @@ func (c *Connector) launch(ctx context.Context) (_ *session, err error) {
 	if err := protocol.Ping(); err != nil {
 		return nil, fmt.Errorf("it is not healthy: %s", statusText(err))
 	}
-	if err := s.configure(c.spec, c.deps.Timing.Call); err != nil {
+	if err := greet(s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *session) configure(spec Spec, limit time.Duration) error {
+func (s *session) describe(limit time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
-	var err error
 	if s.about, err = s.rpc.Describe(ctx, &connectorv1.DescribeRequest{}); err != nil {
 		return fmt.Errorf("it does not describe itself: %s", statusText(err))
 	}
+	return nil
+}
+
+func (s *session) configure(spec Spec, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	defer cancel()
 	answer, err := s.rpc.Configure(ctx, &connectorv1.ConfigureRequest{Uri: spec.URI, ClusterId: spec.ClusterID, Options: spec.Options})
 	if err != nil {
 		return fmt.Errorf("it can't be configured: %s", statusText(err))
