@@ -105,11 +105,12 @@ const (
 
 // TenantsConfig is about strict multi-tenant mode and where its policy comes from.
 type TenantsConfig struct {
-	Enabled       bool
-	ConnectorType string
-	ConnectorURI  string
-	ConnectorDir  string // "" = only the connectors built in
-	Exceeded      string // ExceededEvict or ExceededReject
+	Enabled          bool
+	ConnectorType    string
+	ConnectorURI     string
+	ConnectorDir     string // "" = only the connectors built in
+	ConnectorOptions string // as written, see Options
+	Exceeded         string // ExceededEvict or ExceededReject
 }
 
 // The placement strategies of this build.

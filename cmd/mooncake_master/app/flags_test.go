@@ -237,6 +237,8 @@ func TestErrors(t *testing.T) {
 		{"--client_ttl=-3", 1, "ERROR: --client_ttl=-3: must be positive"},
 		{"--client_suspicion_ttl_sec=0", 1, "ERROR: --client_suspicion_ttl_sec=0: must be positive"},
 		{"--tenant_quota_exceeded=maybe", 1, "ERROR: --tenant_quota_exceeded=maybe: want evict or reject"},
+		{"--tenant_quota_connector_options=a=1,b", 1, `ERROR: --tenant_quota_connector_options=a=1,b: want NAME=VALUE separated by commas, got 'b' (a comma within a value is written \,)`},
+		{"--tenant_quota_connector_options=a=1,a=2", 1, "ERROR: --tenant_quota_connector_options=a=1,a=2: the option 'a' is given twice"},
 		{"--enable_multi_tenants", 1, "ERROR: --tenant_quota_connector_uri=: the tenant quota file connector requires a non-empty uri"},
 		{"--enable_multi_tenants --tenant_quota_connector_type=foo --tenant_quota_connector_uri=x", 1, "ERROR: --tenant_quota_connector_type=foo: unsupported tenant quota connector type 'foo', want file, or name the folder of mooncake-connector-foo with --tenant_quota_connector_dir"},
 		{"--enable_multi_tenants --tenant_quota_connector_type=etcd --tenant_quota_connector_uri=x:2379", 1, "ERROR: --tenant_quota_connector_type=etcd: the etcd connector is not part of this build yet, want file, or name the folder of mooncake-connector-etcd with --tenant_quota_connector_dir"},

@@ -34,11 +34,13 @@ type source struct {
 }
 
 func newSource(cfg *Config, enforcer policy.Enforcer, log hclog.Logger) *source {
+	options, _ := cfg.Tenants.Options() // checked by Validate
 	return &source{
 		spec: connector.Spec{
 			Type:      cfg.Tenants.ConnectorType,
 			URI:       cfg.Tenants.ConnectorURI,
 			ClusterID: cfg.ClusterID,
+			Options:   options,
 			Dir:       cfg.Tenants.ConnectorDir,
 			Stock:     stock,
 		},
