@@ -84,7 +84,7 @@ func (a *allocator) check() error {
 // check looks into every segment of the pool and compares what is handed out with want, given
 // by segment.
 func (p *Pool) check(want map[*Mounted]uint64) error {
-	for _, m := range p.layout.Load().all {
+	for _, m := range p.current().all {
 		m.mu.Lock()
 		err := m.alloc.check()
 		used := m.used.Load()

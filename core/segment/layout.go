@@ -2,18 +2,16 @@ package segment
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
-// layout is an immutable picture of the registry, made anew whenever a segment comes, goes or
-// changes what it may be used for.
+// layout is an immutable picture of the registry, made anew after a segment has come, gone or
+// changed what it may be used for.
 type layout struct {
 	all      []*Mounted        // the whole registry in mount order
 	groups   []*group          // names that take allocations, in mount order
 	byName   map[string]*group // the same by name
 	hosts    []host            // the same by host, ascending; names without a host left out
-	capacity uint64            // of the whole registry, saturated
 	largest  uint64            // the largest request that some group could serve when empty
 }
 
@@ -33,11 +31,6 @@ func newLayout(all []*Mounted) *layout {
 	l := &layout{all: slices.Clone(all), byName: make(map[string]*group, len(all))}
 	hosts := make(map[string][]*group)
 	for _, m := range all {
-		if l.capacity > math.MaxUint64-m.Info.Size {
-			l.capacity = math.MaxUint64
-		} else {
-			l.capacity += m.Info.Size
-		}
 		if !m.placeable() {
 			continue
 		}

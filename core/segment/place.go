@@ -77,7 +77,7 @@ func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 	if req.Size == 0 || req.Replicas == 0 {
 		return out, ErrInvalid
 	}
-	l := p.layout.Load()
+	l := p.current()
 	first := len(out)
 	pl := placement{
 		pool:  p,
@@ -100,7 +100,7 @@ func (p *Pool) AllocateOn(name string, size uint64) (Allocation, error) {
 	if size == 0 {
 		return Allocation{}, ErrInvalid
 	}
-	g := p.layout.Load().byName[name]
+	g := p.current().byName[name]
 	if g == nil {
 		if _, _, err := p.QuerySegment(name); err != nil {
 			return Allocation{}, err

@@ -11,7 +11,8 @@ import (
 type Pool struct {
 	strategy Strategy
 	rnd      Rand
-	layout   atomic.Pointer[layout]
+	layout   atomic.Pointer[layout] // nil when the registry has changed since; see current
+	capacity atomic.Uint64          // bytes of the whole registry, saturated
 
 	mu   sync.RWMutex
 	byID map[UUID]*Mounted
@@ -220,8 +221,32 @@ func (p *Pool) add(info Info, client UUID) *Mounted {
 	return m
 }
 
-// publish makes the registry as it is now visible to placement; mu is held.
-func (p *Pool) publish() { p.layout.Store(newLayout(p.all)) }
+// publish makes the registry as it is now visible to placement; mu is held. The picture of it
+// is made when somebody looks: thousands of segments that are mounted in a row, as after a
+// restart, cost one.
+func (p *Pool) publish() {
+	var capacity uint64
+	for _, m := range p.all {
+		capacity = saturate(capacity, m.Info.Size)
+	}
+	p.capacity.Store(capacity)
+	p.layout.Store(nil)
+}
+
+// current returns the picture of the registry as it is now; mu is not held.
+func (p *Pool) current() *layout {
+	if l := p.layout.Load(); l != nil {
+		return l
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.layout.Load()
+	if l == nil {
+		l = newLayout(p.all)
+		p.layout.Store(l)
+	}
+	return l
+}
 
 // usable reports whether the segment has memory to lend.
 func (i *Info) usable() bool { return i.Base != 0 && i.Size != 0 }

@@ -480,3 +480,26 @@ func TestCanEverFit(t *testing.T) {
 		t.Error("a silent client's segment counts")
 	}
 }
+
+// A client that mounts thousands of segments in a row, as after a restart of the master, must
+// not pay for a picture of all of them at each.
+func TestPictureIsMadeWhenSomebodyLooks(t *testing.T) {
+	p := NewPool(StrategyRandom, rolls{})
+	mount(t, p, info(1, "first", mib), alice)
+	seen := p.current()
+	if len(seen.groups) != 1 || p.current() != seen {
+		t.Fatalf("%d names in the picture, and made twice: %v", len(seen.groups), p.current() != seen)
+	}
+	for id := range uint64(100) {
+		mount(t, p, info(id+2, "more", mib), alice)
+		if p.layout.Load() != nil {
+			t.Fatal("made at a mount")
+		}
+		if want := (id + 2) * mib; p.CapacityBytes() != want {
+			t.Fatalf("capacity is %d, wants %d", p.CapacityBytes(), want)
+		}
+	}
+	if p.Len() != 101 || p.NameCount() != 2 || len(p.current().byName["more"].segs) != 100 {
+		t.Errorf("%d segments, %d names", p.Len(), p.NameCount())
+	}
+}

@@ -11,7 +11,7 @@ func (p *Pool) ByID(id UUID) *Mounted {
 
 // ByName returns the segment mounted last with this name, in any status, nil if there is none.
 func (p *Pool) ByName(name string) *Mounted {
-	all := p.layout.Load().all
+	all := p.current().all
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Info.Name == name {
 			return all[i]
@@ -24,7 +24,7 @@ func (p *Pool) ByName(name string) *Mounted {
 // are in status OK, silent ones included. It fails with ErrNotFound when there is none.
 func (p *Pool) QuerySegment(name string) (used, capacity uint64, err error) {
 	found := false
-	for _, m := range p.layout.Load().all {
+	for _, m := range p.current().all {
 		if m.Info.Name == name && m.Status() == StatusOK {
 			used += m.Used()
 			capacity = saturate(capacity, m.Capacity())
@@ -57,7 +57,7 @@ func statusOf(m *Mounted) (Status, error) {
 func (p *Pool) Names() []string {
 	var names []string
 	seen := make(map[string]bool)
-	for _, m := range p.layout.Load().all {
+	for _, m := range p.current().all {
 		if m.Status() == StatusOK && !seen[m.Info.Name] {
 			seen[m.Info.Name] = true
 			names = append(names, m.Info.Name)
@@ -67,14 +67,14 @@ func (p *Pool) Names() []string {
 }
 
 // NameCount returns how many names take allocations now.
-func (p *Pool) NameCount() int { return len(p.layout.Load().groups) }
+func (p *Pool) NameCount() int { return len(p.current().groups) }
 
 // Len returns how many segments are in the registry, in any status.
-func (p *Pool) Len() int { return len(p.layout.Load().all) }
+func (p *Pool) Len() int { return len(p.current().all) }
 
 // Views returns all segments in the registry, in mount order.
 func (p *Pool) Views() []View {
-	all := p.layout.Load().all
+	all := p.current().all
 	views := make([]View, len(all))
 	for i, m := range all {
 		views[i] = View{
@@ -92,7 +92,7 @@ func (p *Pool) Views() []View {
 // OfClient returns the segments of a client in the registry, in any status, in mount order.
 func (p *Pool) OfClient(client UUID) []*Mounted {
 	var of []*Mounted
-	for _, m := range p.layout.Load().all {
+	for _, m := range p.current().all {
 		if m.Client == client {
 			of = append(of, m)
 		}
@@ -102,12 +102,12 @@ func (p *Pool) OfClient(client UUID) []*Mounted {
 
 // CapacityBytes returns the size of all segments in the registry, in any status, saturated at
 // 2^64-1. A segment being unmounted counts until FinishUnmount.
-func (p *Pool) CapacityBytes() uint64 { return p.layout.Load().capacity }
+func (p *Pool) CapacityBytes() uint64 { return p.capacity.Load() }
 
 // UsedBytes returns the bytes handed out in all segments.
 func (p *Pool) UsedBytes() uint64 {
 	var used uint64
-	for _, m := range p.layout.Load().all {
+	for _, m := range p.current().all {
 		used = saturate(used, m.Used())
 	}
 	return used
@@ -115,13 +115,13 @@ func (p *Pool) UsedBytes() uint64 {
 
 // CanEverFit reports whether a replica of size bytes would fit into some segment that takes
 // allocations now if that segment were empty. If not, no eviction can help.
-func (p *Pool) CanEverFit(size uint64) bool { return size <= p.layout.Load().largest }
+func (p *Pool) CanEverFit(size uint64) bool { return size <= p.current().largest }
 
 // MaxFree returns the largest replica in bytes that could be placed now; it takes the lock of
 // each segment in turn.
 func (p *Pool) MaxFree() uint64 {
 	var largest uint64
-	for _, g := range p.layout.Load().groups {
+	for _, g := range p.current().groups {
 		for _, m := range g.segs {
 			largest = max(largest, m.Stats().LargestFree)
 		}
