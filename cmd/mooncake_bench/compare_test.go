@@ -280,8 +280,8 @@ func TestProbe(t *testing.T) {
 	if _, err := p.usage(9); err == nil {
 		t.Error("half a line was read")
 	}
-	m, err := parseGoMetrics(strings.NewReader("# HELP x\ngo_gc_duration_seconds_sum 0.25\ngo_cpu_classes_gc_total_cpu_seconds_total 1.5e0\nmaster_x{a=\"b c\"} 1\n"))
-	if err != nil || !reflect.DeepEqual(m, goMetrics{seriesGCPause: 0.25, seriesGCCPU: 1.5}) {
+	m, err := parseGoMetrics(strings.NewReader(goMetricsPage))
+	if err != nil || !reflect.DeepEqual(m.values, map[string]float64{seriesGCCPU: 1.5, seriesAssist: 0.25, seriesPauseSum: 3}) {
 		t.Errorf("%v %v", m, err)
 	}
 	own, err := proc("/proc").usage(os.Getpid())

@@ -73,7 +73,7 @@ func (s *settings) define(f *flag.FlagSet) {
 	f.Var(listValue{func(text string) (err error) {
 		s.beside, err = parseBeside(text)
 		return err
-	}, func() string { return joined(s.beside) }}, "beside", "`list` of OP:BATCHxCONNECTIONS that goes on beside the measured work, in threads of its own")
+	}, func() string { return joined(s.beside) }}, "beside", "`list` of OP:BATCHxCONNECTIONS, or with @RATE behind it as open loop, that goes on beside the measured work, in threads of its own")
 	f.Var(listValue{func(text string) (err error) {
 		s.conns, err = parseList(text, func(t string) (int, error) { return parseCount(t, 1, maxConns) })
 		return err
@@ -202,7 +202,7 @@ func (s *settings) check() error {
 	err := errors.Join(
 		between("outstanding", s.outstanding, 1, 1<<16),
 		between("threads", s.threads, 1, 256),
-		between("rate", s.rate, 0, 1e9),
+		between("rate", s.rate, 0, maxRate),
 		between("warmup", s.warm, 0, maxRun),
 		between("duration", s.length, time.Millisecond, maxRun),
 		between("keys", s.keys, -1, 1<<40),

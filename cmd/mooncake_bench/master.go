@@ -165,7 +165,7 @@ func startMaster(ctx context.Context, c commandLine, cfg *settings, quota uint64
 	m.started = time.Since(begun)
 	if c.uses("metrics_port") {
 		hostPort := net.JoinHostPort("127.0.0.1", values["metrics_port"])
-		if found, err := scrape(ctx, hostPort); err == nil && len(found) > 0 {
+		if series, err := scrape(ctx, hostPort); err == nil && series.found() {
 			m.place.metrics = hostPort
 		}
 	}

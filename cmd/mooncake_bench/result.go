@@ -28,16 +28,21 @@ const (
 	figRSS       = "rss_bytes"
 	figPerObject = "bytes_per_object"
 	figGC        = "gc_cpu_share"   // of the master's processor time
-	figPause     = "gc_pause_share" // of the window
+	figAssist    = "gc_assist_share" // the part of it that slowed requests down
+	figPause     = "gc_pause_share"  // of the window
+	figPauses    = "gc_pauses"       // number of them
+	figPauseP99  = "gc_pause_p99_us"
+	figPauseMax  = "gc_pause_max_us"
 	figFill      = "fill_keys_per_s"
 	figStart     = "start_ms" // from exec to the first answer
 	figFailed    = "failed_share"
+	figRefused   = "failed_keys"
 )
 
 // figureOrder is the order in which figures are printed.
 var figureOrder = []string{
 	figOps, figKeys, figMean, figP50, figP95, figP99, figP999, figMax, figCPU, figCPUKey, figUser, figOwn,
-	figCores, figOther, figRSS, figPerObject, figGC, figPause, figFill, figStart, figFailed,
+	figCores, figOther, figRSS, figPerObject, figGC, figAssist, figPause, figPauses, figPauseP99, figPauseMax, figFill, figStart, figFailed, figRefused,
 }
 
 // result is one measurement.

@@ -59,7 +59,17 @@ func (s *session) snapshot(pid int) (snap snapshot) {
 
 // measure stores objects and then measures one point. number tells points in front of one
 // master apart.
-func (s *session) measure(ctx context.Context, p point, at place, number int) (res *result, err error) {
+func (s *session) measure(ctx context.Context, p point, at place, number int) (*result, error) {
+	all, err := s.measureAll(ctx, []point{p}, at, number)
+	if err != nil {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// measureAll stores objects, as many as the first point needs, and measures all points one
+// after the other.
+func (s *session) measureAll(ctx context.Context, points []point, at place, number int) (all []result, err error) {
 	cfg := s.settings
 	addr, err := net.ResolveTCPAddr("tcp", at.addr)
 	if err != nil {
@@ -76,14 +86,27 @@ func (s *session) measure(ctx context.Context, p point, at place, number int) (r
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	t := &target{
 		addr: addr, dialect: cfg.dialect, clients: pool.ids, size: cfg.size, seed: seed, now: s.now, stop: &stop,
-		space: newKeyspace(cfg.tenants, uint64(cfg.filled(p.work)), keyNamer{length: cfg.keyLength, salt: seed}),
+		space: newKeyspace(cfg.tenants, uint64(cfg.filled(points[0].work)), keyNamer{length: cfg.keyLength, salt: seed}),
 	}
-	res = &result{Kind: "run", Setting: cfg.setting(p), Figures: map[string]float64{}}
-	if err := s.fill(ctx, t, at, res); err != nil {
-		return nil, fmt.Errorf("storing objects: %w", err)
+	for i, p := range points {
+		res := result{Kind: "run", Setting: cfg.setting(p), Figures: map[string]float64{}}
+		if i == 0 {
+			if err := s.fill(ctx, t, at, &res); err != nil {
+				return nil, fmt.Errorf("storing objects: %w", err)
+			}
+		}
+		if err := s.window(ctx, p, t, at, &res); err != nil {
+			return nil, err
+		}
+		res.FailedPings = pool.failedPings.Load()
+		all = append(all, res)
 	}
+	return all, nil
+}
 
-	specs := s.specs(p)
+// window measures one point at a master that holds its objects.
+func (s *session) window(ctx context.Context, p point, t *target, at place, res *result) (err error) {
+	cfg := s.settings
 	w := &window{warm: int64(cfg.warm), length: int64(cfg.length)}
 	if p.work.op == opRemove {
 		w.warm = 0 // it would use up what is to be measured
@@ -91,24 +114,24 @@ func (s *session) measure(ctx context.Context, p point, at place, number int) (r
 	var before, after snapshot
 	w.onBegin = func() { before = s.snapshot(at.pid) }
 	w.onEnd = func() { after = s.snapshot(at.pid) }
-	var gcBefore, gcAfter goMetrics
+	var gcBefore, gcAfter *goMetrics
 	if at.metrics != "" {
 		if gcBefore, err = scrape(ctx, at.metrics); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	gcStart := s.now()
-	loads, err := runLoads(ctx, specs, t, w)
+	loads, err := runLoads(ctx, s.specs(p), t, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if at.metrics != "" {
 		if gcAfter, err = scrape(ctx, at.metrics); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := errors.Join(before.err, after.err); err != nil {
-		return nil, err
+		return err
 	}
 	all := newRecorder()
 	for _, l := range loads {
@@ -118,11 +141,11 @@ func (s *session) measure(ctx context.Context, p point, at place, number int) (r
 	}
 	seconds := float64(w.end.Load()-w.begin.Load()) / 1e9
 	if seconds <= 0 || all.ops+all.failedOps == 0 {
-		return nil, fmt.Errorf("%v: no operation ended within the measured %.3f s", p, seconds)
+		return fmt.Errorf("%v: no operation ended within the measured %.3f s", p, seconds)
 	}
 	res.Seconds = seconds
 	res.Ops, res.FailedOps, res.Misses, res.Unsent = all.ops, all.failedOps, all.misses, all.unsent
-	res.Failures, res.FailedPings = byCode(all.codes), pool.failedPings.Load()
+	res.Failures = byCode(all.codes)
 	rates(res.Figures, all, seconds)
 	latencies(res.Figures, all.latency)
 	costs(res.Figures, all, before, after, at.pid != 0)
@@ -136,7 +159,7 @@ func (s *session) measure(ctx context.Context, p point, at place, number int) (r
 			res.Beside = append(res.Beside, b)
 		}
 	}
-	return res, nil
+	return nil
 }
 
 // specs divides a point among threads and adds what goes on beside it.
@@ -153,7 +176,7 @@ func (s *session) specs(p point) []loadSpec {
 		})
 	}
 	for _, b := range cfg.beside {
-		specs = append(specs, loadSpec{name: b.String(), work: b.work, mix: cfg.mix, conns: b.conns, outstanding: 1, beside: true})
+		specs = append(specs, loadSpec{name: b.String(), work: b.work, mix: cfg.mix, conns: b.conns, outstanding: 1, rate: b.rate, beside: true})
 	}
 	for i := range specs {
 		if i > 0 {
@@ -241,6 +264,7 @@ func rates(fig map[string]float64, r *recorder, seconds float64) {
 	for _, n := range r.codes {
 		failed += n
 	}
+	fig[figRefused] = float64(failed)
 	fig[figFailed] = float64(failed) / float64(max(r.keys+failed, 1))
 }
 
@@ -274,12 +298,24 @@ func costs(fig map[string]float64, r *recorder, before, after snapshot, master b
 
 // collector says what garbage collection cost. The metrics are read a little before and after
 // the window, warming included, and taken as shares of that longer time.
-func collector(fig map[string]float64, before, after goMetrics, used usage, seconds float64) {
-	cores, ok := fig[figCores]
-	if gc, has := after[seriesGCCPU]; has && ok && used.cpu > 0 {
-		fig[figGC] = (gc - before[seriesGCCPU]) / (cores * seconds)
+func collector(fig map[string]float64, before, after *goMetrics, used usage, seconds float64) {
+	if before == nil || after == nil {
+		return
 	}
-	if pause, has := after[seriesGCPause]; has {
-		fig[figPause] = (pause - before[seriesGCPause]) / seconds
+	if cores, ok := fig[figCores]; ok && used.cpu > 0 {
+		for series, figure := range map[string]string{seriesGCCPU: figGC, seriesAssist: figAssist} {
+			if v, has := after.values[series]; has {
+				fig[figure] = (v - before.values[series]) / (cores * seconds)
+			}
+		}
+	}
+	if sum, has := after.values[seriesPauseSum]; has {
+		fig[figPause] = (sum - before.values[seriesPauseSum]) / seconds
+		pauses := after.pausesSince(before)
+		fig[figPauses] = float64(pauses.count())
+		if p99, ok := pauses.quantile(0.99); ok {
+			longest, _ := pauses.quantile(1)
+			fig[figPauseP99], fig[figPauseMax] = 1e6*p99, 1e6*longest
+		}
 	}
 }

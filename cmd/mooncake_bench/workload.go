@@ -153,31 +153,47 @@ func (m mixture) pick(r int) op {
 type beside struct {
 	work  work
 	conns int
+	rate  float64 // operations per second that are meant to start; 0 is a closed loop
 }
 
 // String returns the form that parseBeside reads.
-func (b beside) String() string { return b.work.String() + "x" + strconv.Itoa(b.conns) }
+func (b beside) String() string {
+	text := b.work.String() + "x" + strconv.Itoa(b.conns)
+	if b.rate > 0 {
+		text += "@" + strconv.FormatFloat(b.rate, 'f', -1, 64)
+	}
+	return text
+}
 
-// parseBeside reads OP:BATCHxCONNS,...; the empty text is nothing.
+// parseBeside reads OP:BATCHxCONNS,... with an optional @RATE; the empty text is nothing.
 func parseBeside(text string) ([]beside, error) {
 	if text == "" {
 		return nil, nil
 	}
 	var all []beside
 	for part := range strings.SplitSeq(text, ",") {
-		at := strings.LastIndexByte(part, 'x')
-		n, err := strconv.Atoi(part[at+1:])
+		form, perSecond, rated := strings.Cut(part, "@")
+		at := strings.LastIndexByte(form, 'x')
+		n, err := strconv.Atoi(form[at+1:])
 		if at < 1 || err != nil || n < 1 || n > maxConns {
-			return nil, fmt.Errorf("%q, want OP:BATCHxCONNECTIONS, for example exist:50000x1", part)
+			return nil, fmt.Errorf("%q, want OP:BATCHxCONNECTIONS, for example exist:50000x1 or, so often a second, put:128x1@100", part)
 		}
-		w, err := parseWork(part[:at])
-		if err != nil {
+		b := beside{conns: n}
+		if b.work, err = parseWork(form[:at]); err != nil {
 			return nil, err
 		}
-		all = append(all, beside{w, n})
+		if rated {
+			if b.rate, err = strconv.ParseFloat(perSecond, 64); err != nil || !(b.rate > 0 && b.rate <= maxRate) {
+				return nil, fmt.Errorf("rate %q in %q, want operations per second, more than 0 and up to %g", perSecond, part, maxRate)
+			}
+		}
+		all = append(all, b)
 	}
 	return all, nil
 }
+
+// maxRate bounds the operations per second of an open loop.
+const maxRate = 1e9
 
 // maxConns bounds connections.
 const maxConns = 20_000

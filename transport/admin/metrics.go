@@ -22,6 +22,9 @@ func NewMetrics(state State, version string) (*Metrics, error) {
 	if err := registry.Register(newCollector(state, version)); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
+	if err := registry.Register(newRuntimeCollector()); err != nil {
+		return nil, fmt.Errorf("metrics of the runtime: %w", err)
+	}
 	return &Metrics{registry: registry}, nil
 }
 
