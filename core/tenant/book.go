@@ -96,24 +96,10 @@ func (b *Book) All() iter.Seq[*Account] {
 // no longer in the set are closed with nothing requested and nothing in effect, but keep
 // their charge. The set is the truth: a removal under way is ended by it, either way.
 func (b *Book) ApplyPolicies(set []Policy) error {
-	sorted := slices.Clone(set)
-	for i := range sorted {
-		p := &sorted[i]
-		p.Name = Normalize(p.Name)
-		if err := p.check(); err != nil {
-			return err
-		}
+	sorted, err := prepare(set)
+	if err != nil {
+		return err
 	}
-	byName := func(p, q Policy) int { return strings.Compare(p.Name, q.Name) }
-	if !slices.IsSortedFunc(sorted, byName) {
-		slices.SortFunc(sorted, byName)
-	}
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i-1].Name == sorted[i].Name {
-			return fmt.Errorf("%w: %q", ErrDuplicateName, sorted[i].Name)
-		}
-	}
-
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	explicit := make([]*Account, len(sorted))
@@ -152,6 +138,28 @@ func (b *Book) ApplyPolicies(set []Policy) error {
 	}
 	b.explicit = explicit
 	return nil
+}
+
+// prepare returns a set checked, its names normalized, in ascending order.
+func prepare(set []Policy) ([]Policy, error) {
+	sorted := slices.Clone(set)
+	for i := range sorted {
+		p := &sorted[i]
+		p.Name = Normalize(p.Name)
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+	}
+	byName := func(p, q Policy) int { return strings.Compare(p.Name, q.Name) }
+	if !slices.IsSortedFunc(sorted, byName) {
+		slices.SortFunc(sorted, byName)
+	}
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].Name == sorted[i].Name {
+			return nil, fmt.Errorf("%w: %q", ErrDuplicateName, sorted[i].Name)
+		}
+	}
+	return sorted, nil
 }
 
 // SetPolicy adds or changes the policy of one tenant. It fails with ErrInvalidName or ErrRange.
