@@ -9,6 +9,8 @@ import (
 type Error struct {
 	// Line from 1 on which the trouble is, 0 when it is about the whole document.
 	Line int
+	// Column from 1, counted in characters; 0 when it is about the whole line.
+	Column int
 	// Tenant the trouble is about, empty when none.
 	Tenant string
 	// Message is the reason, without line and hint.

@@ -19,12 +19,37 @@ var (
 // maxWarnings bounds what a document full of unknown keys can make us keep.
 const maxWarnings = 100
 
+// maxErrors bounds what Check tells.
+const maxErrors = 100
+
 // Parse reads and checks a document. The error is an *Error with the line of the first thing
 // that is wrong; nothing of a document with an error may be used. Only the first YAML document
 // of a text counts, and where a map has the same key twice, the first counts.
 func Parse(text []byte) (*Document, error) {
 	doc, _, err := read(text)
 	return doc, err
+}
+
+// Check is Parse that goes on after the first thing that is wrong, for people who want to see
+// all of them: in the order in which they were found, at most 100 and one that counts the rest.
+// Without errors the document is that of Parse; with errors it is for showing only and lacks
+// what is wrong. It is never nil.
+func Check(text []byte) (*Document, []*Error) {
+	doc, _, err := read(text)
+	if err == nil {
+		return doc, nil
+	}
+	t := &tree{all: true}
+	if len(text) <= MaxSize { // else that is all there is to say
+		err = t.read(text)
+	}
+	if err != nil {
+		t.refuse(err)
+	}
+	if t.unsaid > 0 {
+		t.errors = append(t.errors, &Error{Message: fmt.Sprintf("%d more errors", t.unsaid)})
+	}
+	return &t.doc, t.errors
 }
 
 // read is Parse that also tells where things are.
@@ -44,6 +69,10 @@ func read(text []byte) (*Document, *layout, error) {
 // tree is a document read by the YAML parser, with the nodes an edit may want.
 type tree struct {
 	doc Document
+	// all: go on after an error, see Check.
+	all    bool
+	errors []*Error
+	unsaid int // errors beyond maxErrors
 	// tenantsKey and tenants are the key and its list; tenants may be what an alias points to.
 	tenantsKey, tenants *yaml.Node
 	aliased             bool
@@ -58,10 +87,27 @@ func readTree(text []byte) (*Document, *layout, error) {
 	if err := t.read(text); err != nil {
 		return nil, nil, err
 	}
+	if len(t.errors) > 0 {
+		return nil, nil, t.errors[0]
+	}
 	if t.dropped > 0 {
 		t.doc.Warnings = append(t.doc.Warnings, Warning{Message: fmt.Sprintf("%d more warnings", t.dropped)})
 	}
 	return &t.doc, t.layout(text), nil
+}
+
+// refuse notes an error, and reports whether to go on.
+func (t *tree) refuse(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Message: err.Error()}
+	}
+	if len(t.errors) < maxErrors {
+		t.errors = append(t.errors, e)
+	} else {
+		t.unsaid++
+	}
+	return t.all
 }
 
 func (t *tree) read(text []byte) error {
@@ -82,8 +128,8 @@ func (t *tree) read(text []byte) error {
 		return &Error{Line: line, Message: "tenant quota policy must be a YAML map", Hint: "expected the keys version and tenants"}
 	}
 	t.unknown(root, "", rootKeys)
-	if err := checkVersion(root); err != nil {
-		return err
+	if err := checkVersion(root); err != nil && !t.refuse(err) {
+		return nil
 	}
 	key, list := lookup(root, "tenants")
 	t.tenantsKey = key
@@ -92,16 +138,18 @@ func (t *tree) read(text []byte) error {
 		t.tenants = resolve(list)
 	}
 	if t.tenants == nil || t.tenants.Kind != yaml.SequenceNode {
-		line := root.Line
+		at := root
 		if key != nil {
-			line = key.Line
+			at = key
 		}
-		return &Error{Line: line, Message: "tenants must be a YAML sequence", Hint: mistyped(root, "tenants", "write tenants: [] for none")}
+		return &Error{Line: at.Line, Column: at.Column, Message: "tenants must be a YAML sequence", Hint: mistyped(root, "tenants", "write tenants: [] for none")}
 	}
 	names := make(map[string]int, len(t.tenants.Content))
 	for _, item := range t.tenants.Content {
-		if err := t.entry(item, names); err != nil {
-			return err
+		for _, err := range t.entry(item, names) {
+			if !t.refuse(err) {
+				return nil
+			}
 		}
 	}
 	if _, err := decode(dec); err != nil && strings.Contains(err.Error(), "expected <document start>") {
@@ -131,18 +179,18 @@ func checkVersion(root *yaml.Node) error {
 	key, node := lookup(root, "version")
 	node = resolve(node)
 	if node == nil || node.Kind != yaml.ScalarNode || isNull(node) {
-		line := root.Line
+		at := root
 		if key != nil {
-			line = key.Line
+			at = key
 		}
-		return &Error{Line: line, Message: "tenant quota policy version is required", Hint: mistyped(root, "version", "write version: 1")}
+		return &Error{Line: at.Line, Column: at.Column, Message: "tenant quota policy version is required", Hint: mistyped(root, "version", "write version: 1")}
 	}
 	n, ok := integer(node.Value)
 	if !ok {
-		return &Error{Line: node.Line, Message: "invalid version: '" + shown(node.Value) + "': bad conversion", Hint: "write version: 1"}
+		return &Error{Line: node.Line, Column: node.Column, Message: "invalid version: '" + shown(node.Value) + "': bad conversion", Hint: "write version: 1"}
 	}
 	if n != Version {
-		return &Error{Line: node.Line, Message: "unsupported tenant quota policy version: " + strconv.FormatInt(n, 10), Hint: "write version: 1"}
+		return &Error{Line: node.Line, Column: node.Column, Message: "unsupported tenant quota policy version: " + strconv.FormatInt(n, 10), Hint: "write version: 1"}
 	}
 	return nil
 }
@@ -159,45 +207,54 @@ func integer(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// entry checks one item of the list and adds it.
-func (t *tree) entry(item *yaml.Node, names map[string]int) error {
+// entry checks one item of the list and adds it, or says what is wrong with it.
+func (t *tree) entry(item *yaml.Node, names map[string]int) []*Error {
 	node := resolve(item)
 	if node.Kind != yaml.MappingNode {
-		return &Error{Line: item.Line, Message: "tenant entry must be a YAML map", Hint: "expected the keys name and quota"}
+		return []*Error{{Line: item.Line, Column: item.Column, Message: "tenant entry must be a YAML map", Hint: "expected the keys name and quota"}}
 	}
 	nameKey, name := lookup(node, "name")
-	name = resolve(name)
-	if name == nil || name.Kind != yaml.ScalarNode || isNull(name) {
-		return &Error{Line: lineOf(nameKey, item), Message: "tenant name is required", Hint: mistyped(node, "name", "")}
+	if name = resolve(name); name == nil || name.Kind != yaml.ScalarNode || isNull(name) {
+		at := placeOf(nameKey, item)
+		return []*Error{{Line: at.Line, Column: at.Column, Message: "tenant name is required", Hint: mistyped(node, "name", "")}}
 	}
 	shownName := shown(name.Value)
+	var wrong []*Error
 	quotaKey, quotaNode := lookup(node, "quota")
 	quota := resolve(quotaNode)
 	if quota == nil || quota.Kind != yaml.ScalarNode || isNull(quota) {
-		return &Error{
-			Line: lineOf(quotaKey, item), Tenant: name.Value, Message: "tenant quota is required",
+		at := placeOf(quotaKey, item)
+		wrong = append(wrong, &Error{
+			Line: at.Line, Column: at.Column, Tenant: name.Value, Message: "tenant quota is required",
 			Hint: mistyped(node, "quota", "tenant '"+shownName+"' has none"),
-		}
+		})
+		quota = nil
 	}
-	if !ValidName(name.Value) {
-		return &Error{
-			Line: name.Line, Tenant: name.Value, Message: "invalid tenant name '" + shownName + "'",
+	if first, double := names[name.Value]; !ValidName(name.Value) {
+		wrong = append(wrong, &Error{
+			Line: name.Line, Column: name.Column, Tenant: name.Value, Message: "invalid tenant name '" + shownName + "'",
 			Hint: "a name is not empty, does not begin with '_', and has no control characters",
-		}
-	}
-	if first, double := names[name.Value]; double {
-		return &Error{
-			Line: name.Line, Tenant: name.Value, Message: "duplicate tenant name '" + shownName + "'",
+		})
+	} else if double {
+		wrong = append(wrong, &Error{
+			Line: name.Line, Column: name.Column, Tenant: name.Value, Message: "duplicate tenant name '" + shownName + "'",
 			Hint: "first named on line " + strconv.Itoa(first),
-		}
+		})
+	} else {
+		names[name.Value] = name.Line
 	}
-	names[name.Value] = name.Line
+	if quota == nil {
+		return wrong
+	}
 	n, err := ParseQuota(quota.Value)
 	if err != nil {
-		return &Error{
-			Line: quota.Line, Tenant: name.Value, Message: "invalid quota for tenant '" + shownName + "': " + err.Error(),
+		wrong = append(wrong, &Error{
+			Line: quota.Line, Column: quota.Column, Tenant: name.Value, Message: "invalid quota for tenant '" + shownName + "': " + err.Error(),
 			Hint: quotaHint,
-		}
+		})
+	}
+	if wrong != nil {
+		return wrong
 	}
 	if item.Kind != yaml.AliasNode {
 		t.unknown(node, " in the entry of tenant '"+shownName+"'", entryKeys)
@@ -224,11 +281,12 @@ func lastLine(text []byte) int {
 	return 1 + bytes.Count(bytes.TrimRight(text, " \t\r\n"), []byte("\n"))
 }
 
-func lineOf(key, item *yaml.Node) int {
+// placeOf is where to look for a value: at its key, or where the entry begins.
+func placeOf(key, item *yaml.Node) *yaml.Node {
 	if key != nil {
-		return key.Line
+		return key
 	}
-	return item.Line
+	return item
 }
 
 // unknown warns of keys nobody reads, the second of two equal ones included.
