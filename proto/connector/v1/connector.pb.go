@@ -964,9 +964,16 @@ func (x *Snapshot) GetSha256() []byte {
 	return nil
 }
 
-// Heartbeat has no fields yet.
+// Heartbeat says that the stream is alive. Its fields are optional; a host shows them, and the
+// conformance kit finds with them what can't be seen from outside.
 type Heartbeat struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many Watch calls are under way in the connector, this one included and those counted
+	// whose host has cancelled but whose work goes on; 0 when it does not count them.
+	Watches uint32 `protobuf:"varint,1,opt,name=watches,proto3" json:"watches,omitempty"`
+	// How many goroutines, threads or tasks of its language run in the connector's process; 0
+	// when it does not count them.
+	Tasks         uint32 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -999,6 +1006,20 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
 	return file_connector_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Heartbeat) GetWatches() uint32 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
 }
 
 // SaveRequest replaces the document.
@@ -1245,8 +1266,10 @@ const file_connector_proto_rawDesc = "" +
 	"\bSnapshot\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\v\n" +
-	"\tHeartbeat\"V\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\";\n" +
+	"\tHeartbeat\x12\x18\n" +
+	"\awatches\x18\x01 \x01(\rR\awatches\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"V\n" +
 	"\vSaveRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12+\n" +
 	"\x11expected_revision\x18\x02 \x01(\tR\x10expectedRevision\"\x80\x01\n" +
