@@ -46,6 +46,8 @@ func (b *book) BeginRemoval(name string) errcode.Code {
 
 func (b *book) CancelRemoval(string) {}
 
+func (b *book) PreviewPolicies([]tenant.Policy) tenant.Preview { return tenant.Preview{} }
+
 func (b *book) quota(name string) uint64 {
 	for _, p := range b.Policies() {
 		if p.Name == name {

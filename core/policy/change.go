@@ -139,7 +139,7 @@ func (m *Manager) attempt(ctx context.Context, c *change) error {
 	case err != nil:
 		return persistent(err)
 	}
-	if err := m.adopt(Document{Content: edited.Document, Revision: revision}, "change through the admin interface"); err != nil {
+	if _, err := m.adopt(Document{Content: edited.Document, Revision: revision}, "change through the admin interface", true); err != nil {
 		return persistent(err)
 	}
 	m.edits.remember(c.name, from, c.quota, m.Clock.Now())

@@ -3,28 +3,31 @@ package policy
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/mooncake-go/mooncake-master/core/tenant"
-	"github.com/mooncake-go/mooncake-master/sdk/policydoc"
 )
 
-// Deps is what a Manager works with; all but SaveTimeout are needed.
+// Deps is what a Manager works with; the first four are needed.
 type Deps struct {
 	Source   Source
 	Enforcer Enforcer
 	Clock    Clock
 	Logger   hclog.Logger
-	// SaveTimeout bounds a Put or Delete as a whole; 0 means ten seconds.
+	// SaveTimeout bounds a Put, Delete, Replace or Confirm as a whole; 0 means ten seconds.
 	SaveTimeout time.Duration
+	// Store keeps the policy across restarts; nil keeps none.
+	Store Store
+	// Optional makes Start succeed whatever is wrong with the source, on the stored policy or,
+	// where there is none, without a policy.
+	Optional bool
+	// Keep is the share of tenants, in percent, that a document of the source has to keep to be
+	// put in force without a person's word; 0 turns this guard off.
+	Keep int
 }
 
 // Manager keeps the policy in force equal to the source's document. Its methods may be called
@@ -40,16 +43,22 @@ type Manager struct {
 	// direct: nothing but the first load was asked of the source by us, so events are in
 	// order; used with turn held.
 	direct bool
+	// stored is what the Store held at the start, until a policy is in force; used with turn
+	// held.
+	stored *storedSet
+	saver  saver
 
 	mu      sync.Mutex
 	force   inForce            // guarded by mu; written with turn held
 	trouble trouble            // guarded by mu; what is wrong with the document
+	held    *held              // guarded by mu; what the guard holds back, with trouble "held"
 	last    fault              // guarded by mu; the last thing that was wrong
 	counts  map[string]uint64  // guarded by mu; failures by reason
 	applied uint64             // guarded by mu
 	success time.Time          // guarded by mu
 	well    time.Time          // guarded by mu; end of the last trouble
 	lost    uint64             // guarded by mu; changes of ours overwritten
+	history []Applied          // guarded by mu; oldest first
 	closed  time.Time          // guarded by mu; zero until Close
 	cancel  context.CancelFunc // guarded by mu; ends the watch
 	watched chan struct{}      // guarded by mu; closed when the watch has ended
@@ -58,15 +67,26 @@ type Manager struct {
 // inForce is what is being enforced.
 type inForce struct {
 	known    bool // there is a policy
+	origin   string
 	revision string
 	sum      [sha256.Size]byte
 	since    time.Time
+	stale    time.Time       // of a stored policy: when it was last known to be the source's
 	set      []tenant.Policy // sorted by name
+	content  []byte
 }
+
+// Where the policy in force came from.
+const (
+	FromSource = "source"
+	FromStore  = "stored" // not seen at the source since the start
+	FromAbsent = "absent" // the source held none at the start, and that means an empty one
+	FromNobody = "none"   // there is no policy yet; all writes are refused
+)
 
 // trouble is why the policy in force is not the source's document; the zero value is none.
 type trouble struct {
-	reason string // label: a Kind, "invalid_document", or "empty"
+	reason string // label: a Kind, "invalid_document", "empty" or "held"
 	text   string
 	since  time.Time
 }
@@ -81,47 +101,19 @@ func New(deps Deps) *Manager {
 	if deps.SaveTimeout == 0 {
 		deps.SaveTimeout = 10 * time.Second
 	}
-	return &Manager{Deps: deps, turn: make(chan struct{}, 1), edits: edits{}, direct: true, counts: map[string]uint64{}}
+	m := &Manager{Deps: deps, turn: make(chan struct{}, 1), edits: edits{}, direct: true, counts: map[string]uint64{}}
+	m.force.origin = FromNobody
+	return m
 }
 
-// Start loads the document, puts it in force and begins to watch. An error is one line that
-// names the flag, the line and the reason; nothing is running then.
-func (m *Manager) Start(ctx context.Context) error {
-	if err := m.acquire(ctx); err != nil {
-		return err
-	}
-	defer m.release()
-	doc, err := m.Source.Load(ctx)
-	var gone *Unavailable
-	switch status := m.Source.Status(); {
-	case errors.As(err, &gone) && gone.Kind == Absent && status.AbsentIsEmpty:
-		m.Logger.Warn("the source holds no tenant quota policy: starting with an empty one", "source", status.Origin, "reason", gone.Reason)
-		m.apply(Document{}, [sha256.Size]byte{}, nil, "start")
-	case err != nil:
-		return fmt.Errorf("%s: failed to load tenant quota policy: %w", status.Origin, err)
-	default:
-		if err := m.adopt(doc, "start"); err != nil {
-			return fmt.Errorf("%s: failed to load tenant quota policy: %w", status.Origin, err)
-		}
-	}
-	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cancel, m.watched = cancel, make(chan struct{})
-	ended := m.watched
-	go func() {
-		defer close(ended)
-		m.Source.Watch(watch, func(e Event) { m.handle(watch, e) })
-	}()
-	return nil
-}
-
-// Close ends the watch and waits for it and for a Put or Delete under way. The policy stays in
-// force; the source is the caller's to close.
+// Close ends the watch and waits for it, for a Put or Delete under way, and for what is being
+// stored. The policy stays in force; the source is the caller's to close.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	cancel, ended := m.cancel, m.watched
-	if m.closed.IsZero() {
+	first := m.closed.IsZero()
+	fine := m.trouble.reason == "" && m.Source.Status().State == Ready
+	if first {
 		m.closed = m.Clock.Now()
 	}
 	m.mu.Unlock()
@@ -131,6 +123,9 @@ func (m *Manager) Close() {
 	}
 	m.turn <- struct{}{}
 	<-m.turn
+	if first && cancel != nil {
+		m.stopSaving(fine)
+	}
 }
 
 func (m *Manager) acquire(ctx context.Context) error {
@@ -154,10 +149,10 @@ func (m *Manager) handle(ctx context.Context, e Event) {
 	case e.Document == nil && e.Unavailable == nil:
 		return
 	case m.direct && e.Unavailable != nil:
-		m.failed(string(e.Unavailable.Kind), e.Unavailable.Reason)
+		m.lacking(e.Unavailable)
 		return
 	case m.direct:
-		_ = m.adopt(*e.Document, "watch") // recorded there
+		_, _ = m.adopt(*e.Document, "watch", false) // recorded there
 		return
 	}
 	// The event may be older than what we loaded or saved ourselves since: see what is there
@@ -182,105 +177,37 @@ const hintPause = 50 * time.Millisecond
 // reload loads the document and puts it in force. Whatever goes wrong with the document is
 // recorded; the error is also returned. From the first reload on, events are only hints.
 func (m *Manager) reload(ctx context.Context, why string) (Document, error) {
+	doc, err := m.load(ctx)
+	if err != nil {
+		return Document{}, err
+	}
+	_, err = m.adopt(doc, why, false)
+	return doc, err
+}
+
+// load loads the document and records what keeps it away.
+func (m *Manager) load(ctx context.Context) (Document, error) {
 	m.direct = false
 	doc, err := m.Source.Load(ctx)
 	var gone *Unavailable
 	if errors.As(err, &gone) {
-		m.failed(string(gone.Kind), gone.Reason)
+		m.lacking(gone)
 	}
 	if err != nil {
 		return Document{}, err
 	}
-	return doc, m.adopt(doc, why)
+	return doc, nil
 }
 
-// adopt puts a document in force unless it is already, or is not valid.
-func (m *Manager) adopt(doc Document, why string) error {
-	sum := sha256.Sum256(doc.Content)
+// lacking deals with a source that has no document to give. As long as there is no policy at
+// all, one that is absent where that means an empty one is taken as such.
+func (m *Manager) lacking(gone *Unavailable) {
 	m.mu.Lock()
-	same := m.force.known && m.force.sum == sum
-	if same {
-		m.force.revision = doc.Revision
-		m.recovered()
-	}
+	known := m.force.known
 	m.mu.Unlock()
-	if same {
-		return nil
-	}
-	parsed, err := policydoc.Parse(doc.Content)
-	if err != nil {
-		reason := "invalid_document"
-		if policydoc.Blank(doc.Content) {
-			reason = "empty"
-		}
-		m.failed(reason, err.Error())
-		return err
-	}
-	for _, w := range parsed.Warnings {
-		m.Logger.Warn("tenant quota policy: " + w.String())
-	}
-	set := make([]tenant.Policy, len(parsed.Tenants))
-	for i, t := range parsed.Tenants {
-		set[i] = tenant.Policy{Name: t.Name, Quota: t.Quota}
-	}
-	slices.SortFunc(set, func(a, b tenant.Policy) int { return strings.Compare(a.Name, b.Name) })
-	m.apply(doc, sum, set, why)
-	return nil
-}
-
-// apply puts a checked set in force.
-func (m *Manager) apply(doc Document, sum [sha256.Size]byte, set []tenant.Policy, why string) {
-	now := m.Clock.Now()
-	lost := m.edits.undone(set, now, m.making)
-	for _, c := range lost {
-		m.Logger.Warn("a quota saved through the admin interface was overwritten at the source, probably by somebody who had read the document before",
-			"tenant", c.Name, "saved", c.Old, "now", c.New, "revision", doc.Revision)
-	}
-	m.mu.Lock()
-	changes := Diff(m.force.set, set)
-	first := !m.force.known
-	m.mu.Unlock()
-	if first || len(changes) > 0 {
-		m.Enforcer.ApplyPolicies(set)
-	}
-	m.mu.Lock()
-	m.force = inForce{known: true, revision: doc.Revision, sum: sum, since: now, set: set}
-	m.applied++
-	m.success = now
-	m.lost += uint64(len(lost))
-	m.recovered()
-	m.mu.Unlock()
-	added, removed, changed := summary(changes)
-	m.Logger.Info("tenant quota policy in force", "why", why, "revision", doc.Revision, "sha256", hex.EncodeToString(sum[:]),
-		"tenants", len(set), "added", added, "removed", removed, "changed", changed, "what", excerpt(changes))
-}
-
-// recovered notes that the document is fine. Callers hold mu.
-func (m *Manager) recovered() {
-	if m.trouble.reason == "" {
+	if !known && m.stored == nil && gone.Kind == Absent && m.Source.Status().AbsentIsEmpty {
+		m.applyAbsent(gone)
 		return
 	}
-	m.well = m.Clock.Now()
-	m.Logger.Info("tenant quota policy: the source is fine again", "was", m.trouble.reason, "after", m.well.Sub(m.trouble.since).Round(time.Millisecond))
-	m.trouble = trouble{}
-}
-
-// failed notes that there is no valid document to be had; the last good one stays in force.
-func (m *Manager) failed(reason, text string) {
-	now := m.Clock.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.trouble.reason == reason && m.trouble.text == text {
-		return // the same as before is no news
-	}
-	since := now
-	if m.trouble.reason != "" {
-		since = m.trouble.since
-	}
-	m.trouble = trouble{reason: reason, text: text, since: since}
-	m.last = fault{text: text, at: now}
-	m.counts[reason]++
-	if m.force.known {
-		m.Logger.Error("tenant quota policy: the last good one stays in force", "reason", reason, "error", text, "in_force", m.force.revision)
-	}
+	m.failed(string(gone.Kind), gone.Reason)
 }

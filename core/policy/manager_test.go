@@ -162,6 +162,21 @@ func (r *record) CancelRemoval(name string) {
 	delete(r.removing, name)
 }
 
+func (r *record) PreviewPolicies(set []tenant.Policy) tenant.Preview {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := tenant.NewBook()
+	if err := b.ApplyPolicies(r.set); err != nil {
+		panic(err)
+	}
+	b.Recompute(func() uint64 { return 100 })
+	p, err := b.Preview(set, func() uint64 { return 100 })
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func (r *record) String() string { r.mu.Lock(); defer r.mu.Unlock(); return fmt.Sprint(r.set) }
 
 // clock is moved by hand.

@@ -61,3 +61,18 @@ func (e edits) undone(set []tenant.Policy, now time.Time, making *change) []Chan
 	}
 	return lost
 }
+
+// settle forgets the changes of ours that a document saved on purpose takes back.
+func (e edits) settle(set []tenant.Policy) {
+	quota := make(map[string]uint64, len(e))
+	for _, p := range set {
+		if _, ours := e[p.Name]; ours {
+			quota[p.Name] = p.Quota
+		}
+	}
+	for name, known := range e {
+		if quota[name] != known.value {
+			delete(e, name)
+		}
+	}
+}

@@ -75,6 +75,10 @@ const (
 	Ready    = "ready"
 	Degraded = "degraded" // the last good policy is in force, changes at the source are not seen
 	Stopped  = "stopped"
+	// Of the policy as a whole only.
+	Stale    = "stale"               // a stored policy is in force, the source was not seen since the start
+	Held     = "degraded: held"      // the source's document waits for a person
+	NoPolicy = "degraded: no policy" // there is none, all writes are refused
 )
 
 // SourceStatus tells how a connector is.
@@ -101,6 +105,8 @@ type Enforcer interface {
 	BeginRemoval(name string) errcode.Code
 	// CancelRemoval opens it again.
 	CancelRemoval(name string)
+	// PreviewPolicies tells what ApplyPolicies would do, and does nothing.
+	PreviewPolicies(set []tenant.Policy) tenant.Preview
 }
 
 // Clock tells the time of day.
