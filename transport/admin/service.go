@@ -7,6 +7,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
@@ -51,6 +52,16 @@ type Policy interface {
 	Delete(ctx context.Context, name string) error
 }
 
+// Documents is the policy as a whole, see policy.Manager.
+type Documents interface {
+	InForce() policy.Current
+	AtSource(ctx context.Context) (policy.Current, error)
+	Plan(document []byte) (policy.Plan, error)
+	Replace(ctx context.Context, document []byte, expected string, confirm bool) (policy.Applied, error)
+	Confirm(ctx context.Context, revision string) (policy.Applied, error)
+	History() []policy.Applied
+}
+
 // ServiceState says what this process is at the moment. Role is leader or standby, HAState
 // one of starting, standby, candidate, recovering, catching_up, leader_warmup, serving. Ready
 // opens the service routes. LeaderAddress is "" when there is none to tell.
@@ -70,33 +81,15 @@ func Starting() ServiceState { return ServiceState{Role: "leader", HAState: "sta
 
 // The states of a connector.
 const (
-	ConnectorStarting = "starting"
-	ConnectorReady    = "ready"
-	ConnectorDegraded = "degraded"
-	ConnectorStopped  = "stopped"
+	ConnectorStarting = policy.Starting
+	ConnectorReady    = policy.Ready
+	ConnectorDegraded = policy.Degraded
+	ConnectorStopped  = policy.Stopped
 )
 
 // ConnectorStatus is what is known about the source of the tenant policy. Times are zero and
 // texts empty where there is nothing to tell.
-type ConnectorStatus struct {
-	Type          string
-	State         string // one of the constants
-	Since         time.Time
-	LastError     string
-	LastErrorTime time.Time
-	Restarts      uint64 // of the connector's process, beyond the first start
-
-	// About the policy in force.
-	Revision     string
-	ContentHash  string
-	InForceSince time.Time
-	Tenants      int
-
-	ReloadSuccesses  uint64
-	ReloadFailures   map[string]uint64 // by reason
-	LastSuccess      time.Time
-	OverwrittenSaves uint64 // saves of ours that an editor then overwrote
-}
+type ConnectorStatus = policy.Status
 
 // State is what everything in this package reads. Objects to Policy may be nil only while
 // Service reports that it is not Ready; the functions are never nil but Connector, which is
@@ -108,6 +101,7 @@ type State struct {
 	Segments  Segments
 	Tenants   Tenants
 	Policy    Policy
+	Documents Documents
 	Connector func() ConnectorStatus
 	Stats     func() core.Stats
 	Calls     func() map[string]rpc.Counters

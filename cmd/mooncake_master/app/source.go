@@ -82,7 +82,7 @@ func (s *source) Delete(ctx context.Context, name string) error { return s.manag
 // status is what is shown of the connector; while it is being started, that it is.
 func (s *source) status() admin.ConnectorStatus {
 	if s.started.Load() {
-		return admin.ConnectorStatus(s.manager.Status())
+		return s.manager.Status()
 	}
 	return admin.ConnectorStatus{Type: s.spec.Type, State: admin.ConnectorStarting, Since: s.since}
 }
