@@ -8,11 +8,11 @@ import (
 // layout is an immutable picture of the registry, made anew after a segment has come, gone or
 // changed what it may be used for.
 type layout struct {
-	all      []*Mounted        // the whole registry in mount order
-	groups   []*group          // names that take allocations, in mount order
-	byName   map[string]*group // the same by name
-	hosts    []host            // the same by host, ascending; names without a host left out
-	largest  uint64            // the largest request that some group could serve when empty
+	all     []*Mounted        // the whole registry in mount order
+	groups  []*group          // names that take allocations, in mount order
+	byName  map[string]*group // the same by name
+	hosts   []host            // the same by host, ascending; names without a host left out
+	largest uint64            // the largest request that some group could serve when empty
 }
 
 // group is the segments of one name that take allocations, in mount order.
