@@ -2,11 +2,10 @@ package sdk
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"syscall"
 	"time"
@@ -14,8 +13,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-
-	connectorv1 "github.com/mooncake-go/mooncake-master/proto/connector/v1"
 )
 
 // PluginName is the name under which the connector is offered to the plugin library.
@@ -51,10 +48,13 @@ func Serve(connector Connector) {
 		os.Exit(1)
 	}
 	os.Stdout = out
+	if text := mismatch(connector.Describe(), os.Getenv(versionsKey)); text != "" {
+		logger.Error(text)
+	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: Handshake,
-		Plugins:         plugin.PluginSet{PluginName: &grpcPlugin{service: service}},
-		Logger:          logger,
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue},
+		VersionedPlugins: offered(service),
+		Logger:           logger,
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage))...)
 		},
@@ -107,15 +107,17 @@ func handshakeOnly(contract, other io.Writer) (*os.File, error) {
 	return w, nil
 }
 
+// handshakeBegin is how the library's line begins: its own protocol, the connector's, and the
+// kind of address.
+var handshakeBegin = regexp.MustCompile(fmt.Sprintf(`%d\|\d+\|(unix|tcp)\|`, plugin.CoreProtocolVersion))
+
 func passHandshake(r io.Reader, contract, other io.Writer) {
-	// Core protocol and connector protocol, as the library writes them.
-	begin := []byte(fmt.Sprintf("%d|%d|", plugin.CoreProtocolVersion, ProtocolVersion))
 	lines := bufio.NewReader(r)
 	for shaken := false; ; {
 		line, err := lines.ReadBytes('\n')
-		if at := bytes.Index(line, begin); at >= 0 && !shaken {
-			_, _ = contract.Write(line[at:]) // the master is gone if this fails
-			line, shaken = line[:at], true
+		if at := handshakeBegin.FindIndex(line); at != nil && !shaken {
+			_, _ = contract.Write(line[at[0]:]) // the master is gone if this fails
+			line, shaken = line[:at[0]], true
 		}
 		_, _ = other.Write(line)
 		if err != nil {
@@ -146,23 +148,8 @@ func endWithHost(parent, host int, tick <-chan time.Time, end func()) {
 
 // explain is what a person sees who runs the executable by hand.
 func explain(w io.Writer, d Description) {
-	fmt.Fprintf(w, "This is the tenant-quota connector %q, version %s (SDK %s, connector protocol %d). It is not run by hand: a Mooncake Store master "+
+	fmt.Fprintf(w, "This is the tenant-quota connector %q, version %s (SDK %s, connector protocol %s). It is not run by hand: a Mooncake Store master "+
 		"starts it when its flags say --tenant_quota_connector_type=%s and finds it as mooncake-connector-%s in the folder given by "+
 		"--tenant_quota_connector_dir, unless it is one of the master's own. It talks to the master over a socket and logs to standard error.\n",
-		d.Name, d.Version, Version, ProtocolVersion, d.Name, d.Name)
-}
-
-// grpcPlugin hooks the service into the plugin library.
-type grpcPlugin struct {
-	plugin.NetRPCUnsupportedPlugin
-	service *service
-}
-
-func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	connectorv1.RegisterConnectorServer(s, p.service)
-	return nil
-}
-
-func (p *grpcPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("this side serves")
+		d.Name, d.Version, Version, numbers(ProtocolVersions()), d.Name, d.Name)
 }

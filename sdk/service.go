@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,9 +27,20 @@ type service struct {
 	connector Connector
 	stopped   chan struct{} // closed when Stop was served
 	once      sync.Once
+	watches   atomic.Int32 // calls of the author's Watch that have not returned
 }
 
 func newService(c Connector) *service { return &service{connector: c, stopped: make(chan struct{})} }
+
+// Register offers a connector on a gRPC server, in the newest version of the contract, and
+// returns a channel that is closed when a Stop was served. Serve does it for a process that a
+// master starts; this is for tests and other ways of running. The server must take and send
+// messages of MaxMessage bytes.
+func Register(server grpc.ServiceRegistrar, connector Connector) (stopped <-chan struct{}) {
+	s := newService(connector)
+	connectorv1.RegisterConnectorServer(server, s)
+	return s.stopped
+}
 
 func (s *service) Describe(context.Context, *connectorv1.DescribeRequest) (*connectorv1.DescribeResponse, error) {
 	d := s.connector.Describe()
@@ -131,11 +144,13 @@ func (s *service) Watch(req *connectorv1.WatchRequest, stream grpc.ServerStreami
 	box := newOutbox(req.GetFromRevision())
 	ended := make(chan struct{})
 	var why error
+	s.watches.Add(1)
 	go func() {
 		defer close(ended)
+		defer s.watches.Add(-1)
 		why = s.connector.Watch(ctx, req.GetFromRevision(), box)
 	}()
-	err := send(ctx, stream, box, ended)
+	err := s.send(ctx, stream, box, ended)
 	cancel()
 	<-ended
 	if err != nil {
@@ -152,17 +167,16 @@ func (s *service) Watch(req *connectorv1.WatchRequest, stream grpc.ServerStreami
 
 // send passes on what the box holds until the stream breaks, the context ends or the author's
 // Watch returns; only the first is an error.
-func send(ctx context.Context, stream grpc.ServerStreamingServer[connectorv1.WatchResponse], box *outbox, ended <-chan struct{}) error {
+func (s *service) send(ctx context.Context, stream grpc.ServerStreamingServer[connectorv1.WatchResponse], box *outbox, ended <-chan struct{}) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	alive := &connectorv1.WatchResponse{Event: &connectorv1.WatchResponse_Heartbeat{Heartbeat: &connectorv1.Heartbeat{}}}
-	err := stream.Send(alive)
+	err := stream.Send(s.alive())
 	for err == nil {
 		select {
 		case <-box.bell:
 			err = flush(stream, box)
 		case <-beat.C:
-			err = stream.Send(alive)
+			err = stream.Send(s.alive())
 		case <-ended:
 			return flush(stream, box)
 		case <-ctx.Done():
@@ -170,6 +184,13 @@ func send(ctx context.Context, stream grpc.ServerStreamingServer[connectorv1.Wat
 		}
 	}
 	return err
+}
+
+// alive is a heartbeat.
+func (s *service) alive() *connectorv1.WatchResponse {
+	return &connectorv1.WatchResponse{Event: &connectorv1.WatchResponse_Heartbeat{Heartbeat: &connectorv1.Heartbeat{
+		Watches: uint32(s.watches.Load()), Tasks: uint32(runtime.NumGoroutine()),
+	}}}
 }
 
 func flush(stream grpc.ServerStreamingServer[connectorv1.WatchResponse], box *outbox) error {

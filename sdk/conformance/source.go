@@ -39,6 +39,20 @@ func replace(path string, document []byte) error {
 	return os.Rename(path+newSuffix, path)
 }
 
+// overwrite saves in place, as simple tools do.
+func (s *fileSource) overwrite(_ context.Context, document []byte) error {
+	return os.WriteFile(s.path, document, 0o600)
+}
+
+// recreate removes the file and makes it again after a moment.
+func (s *fileSource) recreate(ctx context.Context, document []byte) error {
+	if err := s.Delete(ctx); err != nil {
+		return err
+	}
+	time.Sleep(300 * time.Millisecond)
+	return os.WriteFile(s.path, document, 0o600)
+}
+
 func (s *fileSource) Delete(context.Context) error {
 	if err := os.Remove(s.path); err != nil && !os.IsNotExist(err) {
 		return err
