@@ -64,6 +64,10 @@ func resized[E any](s []E, n int) []E {
 	return append(s[:cap(s)], make([]E, n-cap(s))...)
 }
 
+// pieceKeys is after how many keys a long batch makes room for what it has taken, and lets others
+// have the processor.
+const pieceKeys = 128
+
 // BatchPutStart is PutStart for each key with its size, in order; each stands for itself. It
 // returns out with exactly one element per key, reusing what it holds. Where the numbers of
 // keys, sizes and per-key fields differ, every key is answered InvalidParams.
@@ -104,7 +108,15 @@ func (m *Master) startBatch(client segment.UUID, tenantName string, keys []strin
 			sticky.PreferredSegment = last.Location.Memory.Buffer.Endpoint
 			w.config = &sticky
 		}
+		if i%pieceKeys == pieceKeys-1 {
+			m.assist(w.admitted)
+			w.admitted = 0
+			if i >= 2*pieceKeys {
+				m.yield()
+			}
+		}
 	}
+	m.assist(w.admitted)
 	return out
 }
 

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"github.com/mooncake-go/mooncake-master/core/evict"
 	"github.com/mooncake-go/mooncake-master/core/object"
 )
 
@@ -34,64 +33,12 @@ func (m *Master) makeMemory(w *write, except object.Ref) bool {
 	if w.waitUntil == 0 {
 		w.waitUntil = now + m.cfg.AllocationWait.Nanoseconds()
 	}
-	return now <= w.waitUntil && m.evictOnce(except)
-}
-
-// evictOnce runs one pass that an allocation failure asks for, unless another has made room
-// while this one waited for its turn: many writers that fail at once need one pass, not one
-// each.
-func (m *Master) evictOnce(except object.Ref) bool {
-	seen := m.poolPasses.Load()
-	m.poolPass.Lock()
-	defer m.poolPass.Unlock()
-	return m.poolPasses.Load() != seen || m.passPool(true, except)
-}
-
-// evictPool runs one pass over all tenants if more of the pool is in use than its watermark,
-// or failed says that an allocation has failed. It reports whether anything was freed.
-func (m *Master) evictPool(failed bool) bool {
-	m.poolPass.Lock()
-	defer m.poolPass.Unlock()
-	return m.passPool(failed, object.Ref{})
-}
-
-// passPool is evictPool with the pass lock held, sparing one object.
-func (m *Master) passPool(failed bool, except object.Ref) bool {
-	used := m.usedRatio()
-	if !failed && used <= m.poolMark.High {
+	if now > w.waitUntil {
 		return false
 	}
-	released := m.releaseParked()
-	target, lower := m.poolMark.PoolTarget(used)
-	if failed && target <= 0 {
-		return released > 0
-	}
-	var g got
-	m.keepers(func(k *keeper) {
-		n := k.space.Order.Len()
-		if n == 0 {
-			return
-		}
-		part := m.reclaim(k, want{objects: evict.Count(target, n), except: except})
-		if least := evict.Count(lower, n); part.objects < least && m.cfg.AllowEvictSoftPins {
-			more := m.reclaim(k, want{objects: least - part.objects, pinned: true, except: except})
-			part.objects += more.objects
-			part.bytes += more.bytes
-		}
-		g.objects += part.objects
-		g.bytes += part.bytes
-	})
-	m.counters.evictionAttempts.Add(1)
-	if g.objects > 0 {
-		m.counters.evictionSuccesses.Add(1)
-		m.counters.evictedKeys.Add(uint64(g.objects))
-		m.counters.evictedBytes.Add(g.bytes)
-	}
-	if g.objects == 0 && released == 0 {
-		return false
-	}
-	m.poolPasses.Add(1)
-	return true
+	bite := waitingBite << min(w.waits, 4)
+	w.waits++
+	return m.evictFor(bite, except)
 }
 
 // usedRatio is the share of the pool's bytes that is allocated.
@@ -122,17 +69,35 @@ func (m *Master) evictTenants() {
 		used := k.acct.Charged()
 		used -= min(used, k.acct.Replaced())
 		if excess := m.tenantMark.TenantExcess(used, k.acct.Effective()); excess > 0 {
-			g := m.reclaim(k, want{bytes: excess, pinned: m.cfg.AllowEvictSoftPins})
-			k.acct.CountEvicted(g.bytes)
+			m.evictTenant(k, excess)
 		}
 	})
 }
 
+// evictTenant gives up so many bytes of a tenant's oldest unleased objects, in bites: the tenant's
+// writers make room under the same lock.
+func (m *Master) evictTenant(k *keeper, excess uint64) {
+	for {
+		g := m.reclaim(k, want{bytes: excess, pinned: m.cfg.AllowEvictSoftPins, most: restingBite})
+		k.acct.CountEvicted(g.bytes)
+		if g.bytes >= excess || g.objects < restingBite {
+			return
+		}
+		excess -= g.bytes
+		m.yield()
+	}
+}
+
 // releaseParked frees the parked buffers whose time has come and returns how many there were.
 func (m *Master) releaseParked() int {
-	n := m.parked.release(m.clock.Now())
-	m.counters.releases.Add(uint64(n))
-	return n
+	now, total := m.clock.Now(), 0
+	for {
+		n := m.parked.release(now, parkedBite)
+		m.counters.releases.Add(uint64(n))
+		if total += n; n < parkedBite {
+			return total
+		}
+	}
 }
 
 // expireWrites gives up the writes that nobody has ended within the release timeout.

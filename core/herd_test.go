@@ -19,9 +19,9 @@ type frozen struct{}
 func (frozen) Now() int64              { return int64(time.Hour) }
 func (frozen) Uint64N(n uint64) uint64 { return rand.Uint64N(n) }
 
-// TestWritersThatFailTogetherShareOnePass blocks the pool's passes until many writers wait for
-// one, and counts what they evict.
-func TestWritersThatFailTogetherShareOnePass(t *testing.T) {
+// TestWritersThatFailTogetherShareOneBite blocks the pool's eviction until many writers wait for
+// it, and counts what they evict.
+func TestWritersThatFailTogetherShareOneBite(t *testing.T) {
 	m, err := New(Default(), Deps{Clock: frozen{}, Rand: frozen{}, Log: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestWritersThatFailTogetherShareOnePass(t *testing.T) {
 			t.Fatal(code)
 		}
 	}
-	m.poolPass.Lock()
+	m.pass.mu.Lock()
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
@@ -53,11 +53,16 @@ func TestWritersThatFailTogetherShareOnePass(t *testing.T) {
 		})
 	}
 	time.Sleep(50 * time.Millisecond) // whoever comes later finds room and proves nothing
-	m.poolPass.Unlock()
+	m.pass.mu.Unlock()
 	wg.Wait()
-	// A full pool is a tenth above its watermark: .15 of 1024.
+	// One bite, and for each writer that had room one more object.
+	if got := m.Stats().EvictedKeys; got < waitingBite || got > waitingBite+40 {
+		t.Errorf("%d objects were evicted for 40 writers, want one bite of %d and up to 40 more", got, waitingBite)
+	}
+	// A full pool is a tenth above its watermark: .15 of 1024 in all.
+	m.evictPool(false, func() bool { return true })
 	if got := m.Stats().EvictedKeys; got != 154 {
-		t.Errorf("%d objects were evicted for 40 writers, want one pass of 154", got)
+		t.Errorf("%d objects were evicted in the end, want one pass of 154", got)
 	}
 	if err := m.Check(); err != nil {
 		t.Error(err)

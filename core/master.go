@@ -27,6 +27,9 @@ type Deps struct {
 	// SegmentExpired, when set, is told of each segment unmounted because its client has
 	// gone offline. It is called without locks and must not block.
 	SegmentExpired func(segment.Info)
+	// Yield, when set, lets others have the processor. It is called without locks, about every
+	// 50 µs of work that can take long.
+	Yield func()
 }
 
 // Master is the whole state of one master.
@@ -35,6 +38,7 @@ type Master struct {
 	clock Clock
 	log   hclog.Logger
 	told  func(segment.Info)
+	yield func()
 
 	book    *tenant.Book
 	pool    *segment.Pool
@@ -46,8 +50,7 @@ type Master struct {
 	keySeed    maphash.Seed // spreads keys over the segments of one host
 
 	poolMark, tenantMark evict.Watermark
-	poolPass             sync.Mutex    // one pool pass at a time
-	poolPasses           atomic.Uint64 // those that made room; written with poolPass held
+	pass                 poolPass
 	wakePool             chan struct{}
 	wakeTenants          chan struct{}
 
@@ -81,6 +84,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		clock:       deps.Clock,
 		log:         deps.Log,
 		told:        deps.SegmentExpired,
+		yield:       deps.Yield,
 		book:        tenant.NewBook(),
 		pool:        segment.NewPool(strategy, deps.Rand),
 		poolMark:    evict.Watermark{High: cfg.EvictionWatermark, Ratio: cfg.EvictionRatio},
@@ -94,6 +98,9 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			client.TTLs{Active: cfg.ClientActiveTTL.Nanoseconds(), Suspicion: cfg.ClientSuspicionTTL.Nanoseconds()},
 			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},
 			sweepPeriod.Nanoseconds()),
+	}
+	if m.yield == nil {
+		m.yield = func() {}
 	}
 	if !cfg.MultiTenant {
 		if err := m.book.SetPolicy(tenant.Default, unlimited); err != nil {

@@ -22,14 +22,17 @@ type write struct {
 	charge    uint64
 	pin       object.PinRequest
 	place     segment.Request
-	attempts  int
+	attempts  int                   // how often it has made room within its quota
+	waits     int                   // how often it has waited for memory
+	admitted  int                   // keys that were given memory since assist was last called
 	ids       uint64                // replica ids reserved for the request and not used yet
 	nextID    uint64                // the first of them
 	room      [4]segment.Allocation // scratch
 	waitUntil int64                 // how long the request may wait for memory; zero until it has to
 }
 
-// maxAttempts bounds how often a write makes room and finds it taken by somebody else.
+// maxAttempts bounds how often a write makes room within its tenant's quota and finds it taken
+// by somebody else.
 const maxAttempts = 32
 
 // PutStart admits a write of size bytes under a key that must not exist yet, places its
@@ -62,7 +65,9 @@ func (m *Master) startOne(client segment.UUID, tenantName, key string, size uint
 	m.clients.RememberHost(client, config.HostID)
 	w := newWrite(client, config)
 	defer w.recycle()
-	return m.startKey(tenantName, w, key, size, 0, out, start)
+	out, code := m.startKey(tenantName, w, key, size, 0, out, start)
+	m.assist(w.admitted)
+	return out, code
 }
 
 var writes = sync.Pool{New: func() any { return new(write) }}
@@ -92,7 +97,7 @@ func (m *Master) nextReplicaID(w *write) uint64 {
 
 // startKey runs one key of a request through the checks that every write passes.
 func (m *Master) startKey(tenantName string, w *write, key string, size uint64, index int, out []object.ReplicaDescriptor, start starter) ([]object.ReplicaDescriptor, errcode.Code) {
-	w.key, w.size, w.attempts = key, size, 0
+	w.key, w.size, w.attempts, w.waits = key, size, 0, 0
 	w.group, w.grouped = "", false
 	if g := w.config.GroupIDs; g != nil {
 		w.group, w.grouped = (*g)[index], true
@@ -268,6 +273,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	sh.WriteBegan(o)
 	sh.Join(o, group)
 	m.counters.valueSizes[sh.Number()%stripes].observe(w.size)
+	w.admitted++
 	return sh.Describe(out, o, anyReplica), 0, errcode.OK
 }
 
@@ -282,17 +288,16 @@ func (m *Master) retire(sh *object.Shard, old *object.Object) tenant.Ledger {
 
 // makeRoom is called without locks after a refusal and reports whether trying again may help.
 func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code, except object.Ref) bool {
-	w.attempts++
-	retry := w.attempts < maxAttempts
 	switch code {
 	case errcode.TenantQuotaExceeded:
-		if retry && m.cfg.MultiTenant && m.cfg.QuotaExceeded == EvictOwn && m.makeQuota(k, w, deficit, except) {
+		w.attempts++
+		if w.attempts < maxAttempts && m.cfg.MultiTenant && m.cfg.QuotaExceeded == EvictOwn && m.makeQuota(k, w, deficit, except) {
 			return true
 		}
 		k.acct.CountRejected()
 		wake(m.wakeTenants)
 	case errcode.NoAvailableHandle:
-		if retry && m.makeMemory(w, except) {
+		if m.makeMemory(w, except) {
 			return true
 		}
 		m.counters.allocFailures.Add(1)

@@ -11,6 +11,7 @@ type want struct {
 	objects int
 	pinned  bool       // soft-pinned objects may go, after all others
 	whole   bool       // give up nothing unless both goals can be reached
+	most    int        // stop at so many objects, though the goals are not reached; 0 = don't
 	except  object.Ref // not this one
 }
 
@@ -21,6 +22,8 @@ type got struct {
 }
 
 func (g got) reaches(w want) bool { return g.bytes >= w.bytes && g.objects >= w.objects }
+
+func (g got) enough(w want) bool { return g.reaches(w) || w.most > 0 && g.objects >= w.most }
 
 // groupVictims are the members of a group that can go; they go together.
 type groupVictims struct {
@@ -92,7 +95,7 @@ func (m *Master) reclaim(k *keeper, w want) (g got) {
 
 // collect pops candidates of a class until the goals are reached or none is due.
 func (m *Master) collect(k *keeper, h *harvest, w want, class evict.Class, now int64) {
-	for !h.total.reaches(w) {
+	for !h.total.enough(w) {
 		o, generation, rank, ok := k.space.Order.PopDue(class, now)
 		if !ok {
 			return

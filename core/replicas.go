@@ -111,12 +111,16 @@ func (p *parkingLot) add(a segment.Allocation, until int64) {
 	p.bytes.Add(int64(a.Size))
 }
 
-// release frees the buffers whose time has come and returns how many there were.
-func (p *parkingLot) release(now int64) int {
+// parkedBite is how many parked buffers are freed under one lock.
+const parkedBite = 256
+
+// release frees the buffers whose time has come, at most so many, and returns how many there
+// were.
+func (p *parkingLot) release(now int64, most int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for len(p.slots) > 0 && p.slots[0].until < now {
+	for n < most && len(p.slots) > 0 && p.slots[0].until < now {
 		b := heap.Pop(&p.slots).(parkedBuffer)
 		p.bytes.Add(-int64(b.alloc.Size))
 		b.alloc.Free()

@@ -9,6 +9,7 @@ import (
 // How often the background work is done.
 const (
 	evictPeriod  = 10 * time.Millisecond
+	bitePeriod   = time.Millisecond
 	sweepPeriod  = time.Second
 	tenantPeriod = time.Second
 	tidyPeriod   = time.Second
@@ -36,20 +37,38 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 		})
 	}
 	loop(sweepPeriod, nil, m.sweepClients)
-	loop(evictPeriod, nil, func() { m.evictPool(false) })
+	loop(evictPeriod, nil, func() { m.evictInBites(ctx, tick, false) })
 	wg.Go(func() { // what a failed allocation asks for
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-m.wakePool:
-				m.evictPool(true)
+				m.evictInBites(ctx, tick, true)
 			}
 		}
 	})
 	loop(tenantPeriod, m.wakeTenants, m.evictTenants)
 	loop(tidyPeriod, nil, m.tidy)
 	wg.Wait()
+}
+
+// evictInBites runs a pass of the pool's eviction, if one is due, with rests in between.
+func (m *Master) evictInBites(ctx context.Context, tick Ticker, failed bool) {
+	var bite <-chan time.Time
+	stop := func() {}
+	m.evictPool(failed, func() bool {
+		if bite == nil {
+			bite, stop = tick(bitePeriod)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-bite:
+			return true
+		}
+	})
+	stop()
 }
 
 // tidy ends what has timed out.
@@ -70,6 +89,6 @@ func (m *Master) Step() {
 		failed = true
 	default:
 	}
-	m.evictPool(failed)
+	m.evictPool(failed, func() bool { return true })
 	m.evictTenants()
 }
