@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
@@ -36,6 +38,8 @@ type fake struct {
 	listener  rpc.Stats
 	connector *ConnectorStatus
 	policyErr error
+	current   policy.Current
+	plan      policy.Plan
 
 	mu   sync.Mutex // guards said
 	said []string   // the calls that change something
@@ -132,10 +136,38 @@ func (f *fake) Delete(_ context.Context, name string) error {
 	return f.policyErr
 }
 
+func (f *fake) InForce() policy.Current { return f.current }
+
+func (f *fake) AtSource(context.Context) (policy.Current, error) {
+	return policy.Current{Document: policy.Document{Content: []byte("bad"), Revision: "r9"}, ContentHash: "ef", Invalid: errors.New("line 1: no map")}, f.policyErr
+}
+
+func (f *fake) Plan(document []byte) (policy.Plan, error) {
+	f.say("plan %q", document)
+	return f.plan, f.policyErr
+}
+
+func (f *fake) Replace(_ context.Context, document []byte, expected string, confirm bool) (policy.Applied, error) {
+	f.say("replace %q %q %t", document, expected, confirm)
+	return policy.Applied{Revision: "r2", ContentHash: "ab", Tenants: 3, Added: 1, Removed: 2, Changed: 4}, f.policyErr
+}
+
+func (f *fake) Confirm(_ context.Context, revision string) (policy.Applied, error) {
+	f.say("confirm %q", revision)
+	return policy.Applied{Revision: revision, Same: true}, f.policyErr
+}
+
+func (f *fake) History() []policy.Applied {
+	return []policy.Applied{
+		{Revision: "r2", ContentHash: "ab", Time: start, Why: "watch", Tenants: 3, Added: 1, Removed: 2, Changed: 4, What: "a +1"},
+		{Why: "start"},
+	}
+}
+
 func (f *fake) state() State {
 	s := State{
 		Service: func() ServiceState { return f.service },
-		Objects: f, SoftPins: f, Segments: f, Tenants: f, Policy: f,
+		Objects: f, SoftPins: f, Segments: f, Tenants: f, Policy: f, Documents: f,
 		Stats:    func() core.Stats { return f.stats },
 		Calls:    func() map[string]rpc.Counters { return f.calls },
 		Listener: func() rpc.Stats { return f.listener },

@@ -35,6 +35,7 @@ func busy() *fake {
 	f.connector = &ConnectorStatus{
 		Type: "file", State: ConnectorReady, Restarts: 2, ReloadSuccesses: 4, ReloadFailures: map[string]uint64{"invalid": 5},
 		LastSuccess: start.Add(250 * time.Millisecond), OverwrittenSaves: 6,
+		ReloadOK: true, ContentHash: "abcdef123456ffff", Tenants: 3, HeldRevision: "r8", StoredTime: start,
 	}
 	return f
 }
@@ -177,6 +178,10 @@ func TestSamples(t *testing.T) {
 		`mooncake_tenant_quota_connector_state{state="ready",type="file"} 1`, `mooncake_tenant_quota_connector_state{state="degraded",type="file"} 0`,
 		"mooncake_tenant_quota_connector_restarts_total 2", "mooncake_tenant_quota_connector_reload_successes_total 4",
 		`mooncake_tenant_quota_connector_reload_failures_total{reason="invalid"} 5`,
+		`mooncake_tenant_quota_policy_last_reload_successful{type="file"} 1`, `mooncake_tenant_quota_policy_content_hash{type="file"} 188900967593046`,
+		`mooncake_tenant_quota_policy_in_force_timestamp_seconds{type="file"} 0`, `mooncake_tenant_quota_policy_tenants{type="file"} 3`,
+		`mooncake_tenant_quota_policy_held{type="file"} 1`, `mooncake_tenant_quota_policy_stale{type="file"} 0`,
+		`mooncake_tenant_quota_policy_stored_timestamp_seconds{type="file"} 1786270272`,
 		"mooncake_tenant_quota_connector_last_success_timestamp_seconds 1.78627027225e+09", "mooncake_tenant_quota_connector_overwritten_saves_total 6",
 		`mooncake_rpc_refused_frames_total{reason="bad_body"} 2`, `mooncake_rpc_refused_frames_total{reason="too_large"} 0`, "mooncake_rpc_connections 4",
 		`mooncake_build_info{display_version="1.2.3 (git: abc)",version="2.0.0"} 1`, "ha_standby_state 0",

@@ -15,6 +15,16 @@ func param(rawQuery, name string) string {
 	return ""
 }
 
+// hasParam reports whether a query parameter is there, be it empty.
+func hasParam(rawQuery, name string) bool {
+	for pair := range strings.SplitSeq(rawQuery, "&") {
+		if key, _, _ := strings.Cut(pair, "="); key == name {
+			return true
+		}
+	}
+	return false
+}
+
 // decoded is param with percent-encoding undone and '+' read as a blank. An escape that is
 // none stays as it is written. The routes whose values the released masters do not decode use
 // unescape(param()) instead, so that a '+' in a key is still found as written.

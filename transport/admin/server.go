@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -243,21 +245,29 @@ func (s *Server) routes() http.Handler {
 	r.HandlerFunc(http.MethodGet, "/api/v1/tenant_quotas", s.getQuotas)
 	r.HandlerFunc(http.MethodPut, "/api/v1/tenant_quotas", s.putQuota)
 	r.HandlerFunc(http.MethodDelete, "/api/v1/tenant_quotas", s.deleteQuota)
-	own(r, http.MethodGet, "/api/v1/tenant_quota_connector", s.getConnector)
+	own(r, "/api/v1/tenant_quota_connector", handlers{http.MethodGet: s.getConnector})
+	own(r, "/api/v1/tenant_quota_policy", handlers{http.MethodGet: s.strictOnly(s.getPolicy), http.MethodPut: s.strictOnly(s.putPolicy)})
+	own(r, "/api/v1/tenant_quota_policy/plan", handlers{http.MethodPost: s.strictOnly(s.postPlan)})
+	own(r, "/api/v1/tenant_quota_policy/confirm", handlers{http.MethodPost: s.strictOnly(s.postConfirm)})
+	own(r, "/api/v1/tenant_quota_policy/history", handlers{http.MethodGet: s.strictOnly(s.getPolicyHistory)})
 	return r
 }
 
-// own registers a route that the original does not have. A wrong method is answered 404 as
+// handlers are those of one path, by method.
+type handlers map[string]http.HandlerFunc
+
+// own registers a path that the original does not have. A wrong method is answered 404 as
 // everywhere, but in JSON and naming the right one.
-func own(r *httprouter.Router, method, path string, h http.HandlerFunc) {
+func own(r *httprouter.Router, path string, by handlers) {
+	right := strings.Join(slices.Sorted(maps.Keys(by)), " or ")
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
-		if m == method {
+		if h := by[m]; h != nil {
 			r.HandlerFunc(m, path, h)
 			continue
 		}
 		r.HandlerFunc(m, path, func(w http.ResponseWriter, _ *http.Request) {
 			respond(w, http.StatusNotFound, typeJSON,
-				errorBody(errcode.InvalidParams, "there is no "+m+" "+path+", use "+method))
+				errorBody(errcode.InvalidParams, "there is no "+m+" "+path+", use "+right))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
@@ -349,17 +350,19 @@ func TestConnector(t *testing.T) {
 		Type: "file", State: ConnectorDegraded, Since: start, LastError: "line 3: bad \"quota\"", LastErrorTime: start.Add(1500 * time.Millisecond),
 		Restarts: 2, Revision: "r7", ContentHash: "sha256:ab", InForceSince: start.Add(-time.Hour), Tenants: 3,
 		ReloadSuccesses: 4, ReloadFailures: map[string]uint64{"invalid": 5, "absent": 1}, LastSuccess: start.Add(-time.Hour), OverwrittenSaves: 6,
+		Origin: policy.FromSource, HeldRevision: "r8", HeldHash: "cd", HeldSince: start, HeldTenants: 1, HeldRemoved: 2, StoredTime: start, StoredError: "disk full",
 	}
 	s, _ := newTestServer(t, f)
 	check(t, "degraded", ask(t, s.Handler(), "GET /api/v1/tenant_quota_connector", ""), okJSON(
 		`{"success":true,"data":{"type":"file","state":"degraded","since":"2026-08-09T10:11:12.000Z","last_error":"line 3: bad \"quota\"","last_error_time":"2026-08-09T10:11:13.500Z",`+
-			`"restarts":2,"policy":{"revision":"r7","content_hash":"sha256:ab","in_force_since":"2026-08-09T09:11:12.000Z","tenants":3},`+
-			`"reloads":{"success":4,"failure":{"absent":1,"invalid":5},"last_success":"2026-08-09T09:11:12.000Z"},"overwritten_saves":6}}`))
-	f.connector = &ConnectorStatus{Type: "etcd", State: ConnectorStarting, Since: start}
+			`"restarts":2,"policy":{"revision":"r7","content_hash":"sha256:ab","in_force_since":"2026-08-09T09:11:12.000Z","tenants":3,"origin":"source","stale_since":null},`+
+			`"held":{"revision":"r8","content_hash":"cd","since":"2026-08-09T10:11:12.000Z","tenants":1,"removed":2},"stored":{"time":"2026-08-09T10:11:12.000Z","error":"disk full"},`+
+			`"reloads":{"last_ok":false,"success":4,"failure":{"absent":1,"invalid":5},"last_success":"2026-08-09T09:11:12.000Z"},"overwritten_saves":6}}`))
+	f.connector = &ConnectorStatus{Type: "etcd", State: ConnectorStarting, Since: start, Origin: policy.FromNobody, StaleSince: start, ReloadOK: true}
 	check(t, "starting", ask(t, s.Handler(), "GET /api/v1/tenant_quota_connector", ""), okJSON(
 		`{"success":true,"data":{"type":"etcd","state":"starting","since":"2026-08-09T10:11:12.000Z","last_error":null,"last_error_time":null,`+
-			`"restarts":0,"policy":{"revision":null,"content_hash":null,"in_force_since":null,"tenants":0},`+
-			`"reloads":{"success":0,"failure":{},"last_success":null},"overwritten_saves":0}}`))
+			`"restarts":0,"policy":{"revision":null,"content_hash":null,"in_force_since":null,"tenants":0,"origin":"none","stale_since":"2026-08-09T10:11:12.000Z"},`+
+			`"held":null,"stored":{"time":null,"error":null},"reloads":{"last_ok":true,"success":0,"failure":{},"last_success":null},"overwritten_saves":0}}`))
 }
 
 func TestNumbers(t *testing.T) {

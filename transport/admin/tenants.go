@@ -149,8 +149,23 @@ func (s *Server) getConnector(w http.ResponseWriter, _ *http.Request) {
 	b = optionalField(b, "content_hash", c.ContentHash)
 	b = timeField(b, "in_force_since", c.InForceSince)
 	b = intField(b, "tenants", int64(c.Tenants))
+	b = optionalField(b, "origin", c.Origin)
+	b = timeField(b, "stale_since", c.StaleSince)
 	b = append(b, '}')
+	if b = appendField(b, "held"); c.HeldRevision == "" {
+		b = append(b, "null"...)
+	} else {
+		b = stringField(append(b, '{'), "revision", c.HeldRevision)
+		b = stringField(b, "content_hash", c.HeldHash)
+		b = timeField(b, "since", c.HeldSince)
+		b = intField(b, "tenants", int64(c.HeldTenants))
+		b = append(intField(b, "removed", int64(c.HeldRemoved)), '}')
+	}
+	b = append(appendField(b, "stored"), '{')
+	b = timeField(b, "time", c.StoredTime)
+	b = append(optionalField(b, "error", c.StoredError), '}')
 	b = append(appendField(b, "reloads"), '{')
+	b = boolField(b, "last_ok", c.ReloadOK)
 	b = uintField(b, "success", c.ReloadSuccesses)
 	b = append(appendField(b, "failure"), '{')
 	reasons := make([]string, 0, len(c.ReloadFailures))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,7 +20,7 @@ func (e *exitError) Error() string { return e.text }
 // Validate checks each setting and all of them against each other and returns the first thing
 // wrong, naming where it was set and what would be right.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkWaiting}
+	checks := []func() error{c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkEtcd, c.checkWaiting}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -131,15 +132,12 @@ func (c *Config) checkTenants() error {
 		return nil
 	}
 	switch kind := c.Tenants.ConnectorType; {
-	case kind == "file":
+	case slices.Contains(stock, kind):
 	case !connectorName(kind):
-		return c.bad("tenant_quota_connector_type", "want file, or the name of a connector: letters, digits, '-' and '_'")
-	case c.Tenants.ConnectorDir == "" && kind == "etcd":
-		return c.bad("tenant_quota_connector_type",
-			"the etcd connector is not part of this build yet, want file, or name the folder of mooncake-connector-etcd with --tenant_quota_connector_dir")
+		return c.bad("tenant_quota_connector_type", "want file, etcd, or the name of a connector: letters, digits, '-' and '_'")
 	case c.Tenants.ConnectorDir == "":
 		return c.bad("tenant_quota_connector_type",
-			"unsupported tenant quota connector type '%s', want file, or name the folder of mooncake-connector-%s with --tenant_quota_connector_dir", kind, kind)
+			"unsupported tenant quota connector type '%s', want file or etcd, or name the folder of mooncake-connector-%s with --tenant_quota_connector_dir", kind, kind)
 	}
 	if c.Tenants.ConnectorURI == "" {
 		return c.bad("tenant_quota_connector_uri", "the tenant quota %s connector requires a non-empty uri", c.Tenants.ConnectorType)

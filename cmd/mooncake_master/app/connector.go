@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mooncake-go/mooncake-master/plugins/etcd"
 	"github.com/mooncake-go/mooncake-master/plugins/file"
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
@@ -15,8 +16,13 @@ func Connector(args []string, stderr io.Writer) (code int, ok bool) {
 	if len(args) == 0 || args[0] != "connector" {
 		return 0, false
 	}
-	if len(args) == 3 && args[1] == "serve" && args[2] == "file" {
-		sdk.Serve(file.New(sdk.Logger())) // does not return
+	if len(args) == 3 && args[1] == "serve" {
+		switch args[2] { // Serve does not return
+		case "file":
+			sdk.Serve(file.New(sdk.Logger()))
+		case "etcd":
+			sdk.Serve(etcd.New(sdk.Logger()))
+		}
 	}
 	fmt.Fprintf(stderr, "ERROR: %q is no command; there is: connector serve TYPE, with TYPE one of %s. It is started by a master, not by hand\n",
 		strings.Join(args, " "), strings.Join(stock, ", "))

@@ -192,12 +192,12 @@ var servingFlags = []Flag{
 	},
 	{
 		Name: "tenant_quota_connector_type", Kind: String, Default: "file", Group: GroupTenants,
-		Help: "where the quota policy comes from: file, or the name of a connector program in --tenant_quota_connector_dir; etcd is not part of this build yet",
+		Help: "where the quota policy comes from: file, etcd, or the name of a connector program in --tenant_quota_connector_dir",
 		bind: func(c *Config) any { return &c.Tenants.ConnectorType },
 	},
 	{
 		Name: "tenant_quota_connector_uri", Kind: String, Default: "", Group: GroupTenants,
-		Help: "the policy's place in the terms of the connector: a path for file; needed with --enable_multi_tenants",
+		Help: "the policy's place in the terms of the connector: a path for file, endpoints for etcd, which must be those of the election and the operation log; needed with --enable_multi_tenants",
 		bind: func(c *Config) any { return &c.Tenants.ConnectorURI },
 	},
 	{

@@ -104,6 +104,7 @@ func (s *Server) state() admin.State {
 	}
 	if s.policy != nil {
 		st.Policy = s.policy
+		st.Documents = documents{s.policy}
 		st.Connector = s.policy.status
 	}
 	return st

@@ -13,7 +13,7 @@ import (
 )
 
 // stock are the connectors that this executable serves itself, see Connector.
-var stock = []string{"file"}
+var stock = []string{"file", "etcd"}
 
 // wall is the time of day.
 type wall struct{}
@@ -87,4 +87,28 @@ func (s *source) status() admin.ConnectorStatus {
 	return admin.ConnectorStatus{Type: s.spec.Type, State: admin.ConnectorStarting, Since: s.since}
 }
 
-var _ admin.Policy = (*source)(nil)
+// documents is the policy as a whole; nobody asks before the master serves.
+type documents struct{ *source }
+
+func (d documents) InForce() policy.Current { return d.manager.InForce() }
+
+func (d documents) AtSource(ctx context.Context) (policy.Current, error) {
+	return d.manager.AtSource(ctx)
+}
+
+func (d documents) Plan(document []byte) (policy.Plan, error) { return d.manager.Plan(document) }
+
+func (d documents) Replace(ctx context.Context, document []byte, expected string, confirm bool) (policy.Applied, error) {
+	return d.manager.Replace(ctx, document, expected, confirm)
+}
+
+func (d documents) Confirm(ctx context.Context, revision string) (policy.Applied, error) {
+	return d.manager.Confirm(ctx, revision)
+}
+
+func (d documents) History() []policy.Applied { return d.manager.History() }
+
+var (
+	_ admin.Policy    = (*source)(nil)
+	_ admin.Documents = documents{}
+)
