@@ -39,9 +39,16 @@ type Seen struct {
 	Heartbeat   bool
 }
 
+// Check says why a master would not run the executable of the spec's type, in the words that it
+// would use; nil when it would.
+func (s Spec) Check() error {
+	_, err := s.command(nil)
+	return err
+}
+
 // Open starts the executable at path, or with path "" the one that a master would start for the
-// spec. It only asks for the description; Configure is the caller's. The error is one line that
-// names the executable and holds its last words.
+// spec's type. It only asks for the description; Configure is the caller's. The error is one line
+// that names the executable and holds its last words.
 func Open(ctx context.Context, path string, spec Spec, deps Deps) (*Once, error) {
 	deps.Timing = deps.Timing.withDefaults()
 	command, name := []string{path}, path
@@ -105,11 +112,9 @@ func (o *Once) About() About {
 	}
 }
 
-// Configure passes the spec's URI, cluster id and options on. A refusal is a
-// *sdk.ConfigError.
-func (o *Once) Configure(ctx context.Context) error {
-	spec := o.connector.spec
-	answer, err := o.session.rpc.Configure(ctx, &connectorv1.ConfigureRequest{Uri: spec.URI, ClusterId: spec.ClusterID, Options: spec.Options})
+// Configure names the source; it may come again. A refusal is a *sdk.ConfigError.
+func (o *Once) Configure(ctx context.Context, config sdk.Config) error {
+	answer, err := o.session.rpc.Configure(ctx, &connectorv1.ConfigureRequest{Uri: config.URI, ClusterId: config.ClusterID, Options: config.Options})
 	if err != nil {
 		return o.failed("Configure", err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
-func openOnce(t *testing.T, uri string) *Once {
+func openOnce(t *testing.T) *Once {
 	t.Helper()
-	o, err := Open(t.Context(), "", Spec{Type: "file", URI: uri, Stock: []string{"file"}},
+	o, err := Open(t.Context(), "", Spec{Type: "file", Stock: []string{"file"}},
 		Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)
@@ -27,12 +27,12 @@ func openOnce(t *testing.T, uri string) *Once {
 // TestOnce takes one process through every call of the contract.
 func TestOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.yaml")
-	o := openOnce(t, path)
+	o := openOnce(t)
 	about := o.About()
 	if about.Name != "file" || !about.Writable || about.SDKVersion != sdk.Version || about.Protocol != sdk.ProtocolVersion || about.PID == 0 {
 		t.Errorf("it says of itself %+v", about)
 	}
-	if err := o.Configure(t.Context()); err != nil {
+	if err := o.Configure(t.Context(), sdk.Config{URI: path}); err != nil {
 		t.Fatal(err)
 	}
 	var gone *sdk.Unavailable
@@ -65,7 +65,7 @@ func TestOnce(t *testing.T) {
 
 func TestOnceRefusals(t *testing.T) {
 	var refused *sdk.ConfigError
-	if err := openOnce(t, "").Configure(t.Context()); !errors.As(err, &refused) || refused.Notes[0].Field != "uri" {
+	if err := openOnce(t).Configure(t.Context(), sdk.Config{}); !errors.As(err, &refused) || refused.Notes[0].Field != "uri" {
 		t.Errorf("without a uri: %v", err)
 	}
 	script := filepath.Join(t.TempDir(), "broken")
@@ -85,7 +85,7 @@ func TestOnceRefusals(t *testing.T) {
 
 // TestOnceSeesDeath kills the process between two calls.
 func TestOnceSeesDeath(t *testing.T) {
-	o := openOnce(t, "x")
+	o := openOnce(t)
 	if err := o.session.proc.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,8 @@
+// Command mooncakectl is the operator's tool of a Mooncake Store: tenants and their quotas,
+// whole policies with a look at what they would do, and connectors, one's own among them.
+//
+// It is a client of the master's admin interface only; what it says about documents comes from
+// the master's own parser, and connectors are run by the master's own host code. Results go to
+// standard output, everything else to standard error; the exit statuses in exit.go are part of
+// the interface. It keeps no state.
+package main
