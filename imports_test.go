@@ -38,7 +38,7 @@ var rooms = []struct {
 	{"transport/structpack", []string{}, true},
 	{"transport", []string{"core", "transport"}, false},
 	{"conformance", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
-	{"cmd", []string{"core", "transport", "sdk", "plugins"}, false},
+	{"cmd", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
 }
 
 // forbidden are names that say nothing.

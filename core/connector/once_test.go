@@ -69,7 +69,7 @@ func TestOnceRefusals(t *testing.T) {
 		t.Errorf("without a uri: %v", err)
 	}
 	script := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho hello\necho no database >&2\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no database >&2\nsleep 0.3\necho hello\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), script, Spec{}, Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger()})
