@@ -57,7 +57,7 @@ func (h *handshaker) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, 
 
 // Info implements credentials.TransportCredentials.
 func (h *handshaker) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", SecurityVersion: "1.2", ServerName: h.files.serverName}
+	return credentials.NewTLS(&tls.Config{ServerName: h.files.serverName, MinVersion: tls.VersionTLS12}).Info()
 }
 
 // Clone implements credentials.TransportCredentials. All connections share what was read last.
