@@ -7,7 +7,7 @@ import (
 // makeQuota gives up the tenant's own oldest objects if together they make a write fit that
 // its quota has refused, and reports whether trying again may help.
 func (m *Master) makeQuota(k *keeper, w *write, deficit uint64, except object.Ref) bool {
-	if w.charge > k.acct.Effective() || k.space.Order.Len() == 0 {
+	if w.charge > k.acct.Effective() {
 		return false
 	}
 	g := m.reclaim(k, want{bytes: deficit, pinned: m.cfg.AllowEvictSoftPins, whole: true, except: except})

@@ -20,17 +20,17 @@ const (
 // takes one now and then, a write that waits for memory takes what it needs, and while a pass
 // is open every other write gives up about as much as it has taken.
 type poolPass struct {
-	mu      sync.Mutex // held for one bite
-	open    atomic.Bool
-	bites   atomic.Uint64 // those that made room; written with mu held
-	tenants []*keeper     // that have still to give; the first one is giving
-	begun   bool          // the first one is
-	pinned  bool          // its soft-pinned objects, too
-	goal    int           // what it is to give
-	least   int           // the same if only soft-pinned objects are left
-	given   int           // what it has given
-	given0  bool          // anybody has given anything
-	released int          // parked buffers freed when the pass opened
+	mu       sync.Mutex // held for one bite
+	open     atomic.Bool
+	bites    atomic.Uint64 // those that made room; written with mu held
+	tenants  []*keeper     // that have still to give; the first one is giving
+	begun    bool          // the first one is
+	pinned   bool          // its soft-pinned objects, too
+	goal     int           // what it is to give
+	least    int           // the same if only soft-pinned objects are left
+	given    int           // what it has given
+	given0   bool          // anybody has given anything
+	released int           // parked buffers freed when the pass opened
 
 	target, lower float64
 }

@@ -1,6 +1,10 @@
 package evict
 
-import "sync"
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
 
 // Slot is where an item stands in its Order. Items embed one; only the Order touches it.
 type Slot struct {
@@ -20,6 +24,12 @@ type Item interface {
 	comparable
 	OrderSlot() *Slot
 	Generation() uint32
+	// OrderPart is the part of the order that the item belongs to, always the same one. Items
+	// of different parts can be inserted and removed at once.
+	OrderPart() int
+	// OrderAge tells which of two items of one rank goes first: the one with the smaller
+	// number, which may wrap around. It is asked for during Insert and Repin.
+	OrderAge() uint32
 }
 
 // Class selects which items PopDue may return.
@@ -31,76 +41,120 @@ const (
 	Pinned = Class(pinned)
 )
 
-// Order keeps the evictable items of one tenant, oldest rank first and of equal ranks the one
-// that came first, soft-pinned ones apart. Ranks are instants in nanoseconds. The zero Order is ready to use.
+// Order keeps the evictable items of one tenant, smallest rank first and of equal ranks the
+// oldest one, soft-pinned ones apart. Ranks are instants in nanoseconds.
+//
+// It is one order in parts. Each part has heaps and a lock of its own, so that writers on different
+// cores don't meet; whoever pops compares what comes first in each.
 type Order[T Item] struct {
+	parts []part[T]
+	// What comes first in each part, by class; under absent, when the first pin ends. An entry
+	// changes rarely, because what comes in is mostly younger than what is there.
+	firsts [3][]first
+	pins   atomic.Bool // there ever was a pinned item
+}
+
+// part holds the items with one OrderPart.
+type part[T Item] struct {
 	mu     sync.Mutex
-	heaps  [3]lazyHeap[T] // by class; heaps[absent] is unused
-	counts [3]int
-	pins   lazyHeap[T] // pinned items by the end of their pin
+	heaps  [3]lazyHeap[T] // by class; heaps[absent] holds the pinned items by the end of their pin
+	counts [3]atomic.Int32 // written with mu held
 	pin    map[T]pinState
-	seq    uint32 // of the last entry made
+}
+
+// first is the top of a heap, which may be stale, as it can be read without the part's lock.
+// Whoever acts on it looks again with the lock held.
+type first struct {
+	key atomic.Int64 // math.MaxInt64 for an empty heap
+	seq atomic.Uint32
 }
 
 // pinState is what is known of a pinned item: when its pin ends and the rank it was recorded
 // with, for the day it becomes plain.
 type pinState struct{ until, rank int64 }
 
+// NewOrder makes an order of so many parts, at least one.
+func NewOrder[T Item](parts int) *Order[T] {
+	o := &Order[T]{parts: make([]part[T], parts)}
+	for class := range o.firsts {
+		o.firsts[class] = make([]first, parts)
+		for i := range o.firsts[class] {
+			o.firsts[class][i].key.Store(math.MaxInt64)
+		}
+	}
+	return o
+}
+
 // Insert adds x with the given rank. A pinUntil later than now makes it a pinned item until
 // then. An item that is there already keeps its place, which can only be too early, unless its
 // pin changed.
 func (o *Order[T]) Insert(x T, rank, pinUntil, now int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	p := o.lock(x)
+	defer p.mu.Unlock()
+	o.insert(p, x, rank, pinUntil, now)
+}
+
+// lock locks the part of an item.
+func (o *Order[T]) lock(x T) *part[T] {
+	p := &o.parts[x.OrderPart()]
+	p.mu.Lock()
+	return p
+}
+
+func (o *Order[T]) insert(p *part[T], x T, rank, pinUntil, now int64) {
 	class := plain
 	if pinUntil > now {
 		class = pinned
 	}
 	s := x.OrderSlot()
-	if s.class == class && (class == plain || o.pin[x].until == pinUntil) {
+	if s.class == class && (class == plain || p.pin[x].until == pinUntil) {
 		return
 	}
-	o.drop(x)
-	o.enter(x, class, rank, pinUntil)
+	o.drop(p, x)
+	o.enter(p, x, class, rank, pinUntil, x.OrderAge())
 }
 
 // Remove takes x out; removing an absent item does nothing.
 func (o *Order[T]) Remove(x T) {
-	o.mu.Lock()
-	o.drop(x)
-	o.mu.Unlock()
+	p := o.lock(x)
+	o.drop(p, x)
+	p.mu.Unlock()
 }
 
 // Repin changes the pin of x if it is in the order; a pinUntil not later than now ends it.
 func (o *Order[T]) Repin(x T, rank, pinUntil, now int64) {
-	o.mu.Lock()
-	present := x.OrderSlot().class != absent
-	o.mu.Unlock()
-	if present {
-		o.Insert(x, rank, pinUntil, now)
+	p := o.lock(x)
+	defer p.mu.Unlock()
+	if x.OrderSlot().class != absent {
+		o.insert(p, x, rank, pinUntil, now)
 	}
 }
 
 // Contains reports whether x is in the order.
 func (o *Order[T]) Contains(x T) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	p := o.lock(x)
+	defer p.mu.Unlock()
 	return x.OrderSlot().class != absent
 }
 
-// Len returns the number of items, pinned ones included.
+// Len returns the number of items, pinned ones included. While others insert and remove it is
+// near the truth.
 func (o *Order[T]) Len() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.counts[plain] + o.counts[pinned]
+	n := 0
+	for i := range o.parts {
+		n += int(o.parts[i].counts[plain].Load() + o.parts[i].counts[pinned].Load())
+	}
+	return n
 }
 
 // PinnedLen returns the number of items whose pin has not ended at now.
 func (o *Order[T]) PinnedLen(now int64) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.endPins(now)
-	return o.counts[pinned]
+	n := 0
+	for i := range o.parts {
+		n += int(o.parts[i].counts[pinned].Load())
+	}
+	return n
 }
 
 // PopDue removes and returns the item of the class with the smallest recorded rank, provided
@@ -108,171 +162,138 @@ func (o *Order[T]) PinnedLen(now int64) int {
 // returned and inserts it again if it is younger. The generation is the item's when it was
 // removed.
 func (o *Order[T]) PopDue(c Class, now int64) (x T, generation uint32, rank int64, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.endPins(now)
-	h := &o.heaps[c]
-	for h.len() > 0 {
-		e := h.top()
-		if !e.current(uint8(c)) {
+	for {
+		n, key, seq := o.earliest(uint8(c))
+		if key > now {
+			return x, 0, 0, false
+		}
+		p := &o.parts[n]
+		p.mu.Lock()
+		h := &p.heaps[c]
+		if h.len() > 0 {
+			if e := h.top(); e.key == key && e.seq == seq {
+				h.pop()
+				if e.current(uint8(c)) {
+					p.leave(e.x)
+					generation = e.x.Generation()
+					o.show(p, n, uint8(c))
+					p.mu.Unlock()
+					return e.x, generation, e.key, true
+				}
+			}
+		}
+		// Somebody was here in between, or the top was stale.
+		for h.len() > 0 {
+			if e := h.top(); e.current(uint8(c)) {
+				break
+			}
 			h.pop()
+		}
+		o.show(p, n, uint8(c))
+		p.mu.Unlock()
+	}
+}
+
+// earliest returns the part whose top comes first.
+func (o *Order[T]) earliest(class uint8) (n int, key int64, seq uint32) {
+	key = math.MaxInt64
+	firsts := o.firsts[class]
+	for i := range firsts {
+		f := &firsts[i]
+		k := f.key.Load()
+		if k > key || k == math.MaxInt64 {
 			continue
 		}
-		if e.key > now {
-			break
+		if s := f.seq.Load(); k < key || older(s, seq) {
+			n, key, seq = i, k, s
 		}
-		h.pop()
-		o.leave(e.x)
-		return e.x, e.x.Generation(), e.key, true
 	}
-	return x, 0, 0, false
+	return n, key, seq
+}
+
+// show publishes what comes first in a heap. The part is locked.
+func (o *Order[T]) show(p *part[T], n int, class uint8) {
+	key, seq := int64(math.MaxInt64), uint32(0)
+	if h := &p.heaps[class]; h.len() > 0 {
+		e := &h.entries[0]
+		key, seq = e.key, e.seq
+	}
+	f := &o.firsts[class][n]
+	if f.key.Load() != key {
+		f.key.Store(key)
+	}
+	if f.seq.Load() != seq {
+		f.seq.Store(seq)
+	}
 }
 
 // endPins turns the items whose pin has ended into plain ones.
 func (o *Order[T]) endPins(now int64) {
-	for o.pins.len() > 0 && o.pins.top().key <= now {
-		e := o.pins.pop()
-		if e.current(pinned) {
-			rank := o.pin[e.x].rank
-			o.drop(e.x)
-			o.enter(e.x, plain, rank, 0)
+	if !o.pins.Load() {
+		return
+	}
+	for n := range o.parts {
+		if o.firsts[absent][n].key.Load() > now {
+			continue
 		}
+		p := &o.parts[n]
+		p.mu.Lock()
+		pins := &p.heaps[absent]
+		for pins.len() > 0 && pins.top().key <= now {
+			e := pins.pop()
+			if e.current(pinned) {
+				rank := p.pin[e.x].rank
+				o.drop(p, e.x)
+				o.enter(p, e.x, plain, rank, 0, e.seq)
+			}
+		}
+		o.show(p, n, absent)
+		p.mu.Unlock()
 	}
 }
 
-func (o *Order[T]) enter(x T, class uint8, rank, pinUntil int64) {
-	s := x.OrderSlot()
+func (o *Order[T]) enter(p *part[T], x T, class uint8, rank, pinUntil int64, age uint32) {
+	s, n := x.OrderSlot(), x.OrderPart()
 	s.class = class
-	o.counts[class]++
-	o.seq++
-	o.heaps[class].push(entry[T]{rank, x, s.gen, o.seq})
+	p.counts[class].Add(1)
+	p.heaps[class].push(entry[T]{rank, x, s.gen, age})
+	o.show(p, n, class)
 	if class == pinned {
-		if o.pin == nil {
-			o.pin = make(map[T]pinState)
+		if p.pin == nil {
+			p.pin = make(map[T]pinState)
+			o.pins.Store(true)
 		}
-		o.pin[x] = pinState{pinUntil, rank}
-		o.pins.push(entry[T]{pinUntil, x, s.gen, o.seq})
+		p.pin[x] = pinState{pinUntil, rank}
+		p.heaps[absent].push(entry[T]{pinUntil, x, s.gen, age})
+		o.show(p, n, absent)
 	}
 }
 
 // leave forgets x, whose heap entry is gone.
-func (o *Order[T]) leave(x T) {
+func (p *part[T]) leave(x T) {
 	s := x.OrderSlot()
 	if s.class == pinned {
-		delete(o.pin, x)
+		delete(p.pin, x)
 	}
-	o.counts[s.class]--
+	p.counts[s.class].Add(-1)
 	s.class = absent
 	s.gen++
 }
 
 // drop forgets x and leaves its entry behind as a tombstone. A heap that is mostly
 // tombstones is swept, so removal costs O(1) on average and memory stays bounded.
-func (o *Order[T]) drop(x T) {
+func (o *Order[T]) drop(p *part[T], x T) {
 	class := x.OrderSlot().class
 	if class == absent {
 		return
 	}
-	o.leave(x)
-	o.heaps[class].sweep(o.counts[class], class)
-	if class == pinned {
-		o.pins.sweep(o.counts[class], class)
+	p.leave(x)
+	live := int(p.counts[class].Load())
+	if p.heaps[class].sweep(live, class) {
+		o.show(p, x.OrderPart(), class)
 	}
-}
-
-// entry is one item in a heap as it was when it was put there.
-type entry[T Item] struct {
-	key int64
-	x   T
-	gen uint32
-	seq uint32 // breaks ties: a batch of reads gives many objects the same rank
-}
-
-func (e *entry[T]) before(f *entry[T]) bool {
-	// Sequence numbers wrap; those of entries that live at the same time are close.
-	return e.key < f.key || e.key == f.key && int32(e.seq-f.seq) < 0
-}
-
-func (e entry[T]) current(class uint8) bool {
-	s := e.x.OrderSlot()
-	return s.class == class && s.gen == e.gen
-}
-
-// lazyHeap is a 4-ary min-heap by key whose entries may be stale.
-type lazyHeap[T Item] struct{ entries []entry[T] }
-
-func (h *lazyHeap[T]) len() int      { return len(h.entries) }
-func (h *lazyHeap[T]) top() entry[T] { return h.entries[0] }
-
-func (h *lazyHeap[T]) push(e entry[T]) {
-	h.entries = append(h.entries, e)
-	i := len(h.entries) - 1
-	for i > 0 {
-		parent := (i - 1) / 4
-		if !e.before(&h.entries[parent]) {
-			break
-		}
-		h.entries[i] = h.entries[parent]
-		i = parent
-	}
-	h.entries[i] = e
-}
-
-func (h *lazyHeap[T]) pop() entry[T] {
-	top := h.entries[0]
-	last := len(h.entries) - 1
-	e := h.entries[last]
-	var none entry[T]
-	h.entries[last] = none
-	h.entries = h.entries[:last]
-	if last > 0 {
-		h.sink(0, e)
-	}
-	return top
-}
-
-// sink places e at i or below it.
-func (h *lazyHeap[T]) sink(i int, e entry[T]) {
-	n := len(h.entries)
-	for {
-		first := 4*i + 1
-		if first >= n {
-			break
-		}
-		least := first
-		for c := first + 1; c < min(first+4, n); c++ {
-			if h.entries[c].before(&h.entries[least]) {
-				least = c
-			}
-		}
-		if !h.entries[least].before(&e) {
-			break
-		}
-		h.entries[i] = h.entries[least]
-		i = least
-	}
-	h.entries[i] = e
-}
-
-// sweep drops the stale entries once they outnumber the live ones.
-func (h *lazyHeap[T]) sweep(live int, class uint8) {
-	if len(h.entries) <= 2*live+64 {
-		return
-	}
-	kept := h.entries[:0]
-	for _, e := range h.entries {
-		if e.current(class) {
-			kept = append(kept, e)
-		}
-	}
-	clear(h.entries[len(kept):])
-	h.entries = kept
-	if cap(kept) > 4*len(kept)+256 {
-		h.entries = append(make([]entry[T], 0, len(kept)*2), kept...)
-	}
-	for i := (len(h.entries) - 2) / 4; i >= 0; i-- {
-		if i < len(h.entries) {
-			h.sink(i, h.entries[i])
-		}
+	if class == pinned && p.heaps[absent].sweep(live, class) {
+		o.show(p, x.OrderPart(), absent)
 	}
 }

@@ -83,6 +83,12 @@ func Found(o *Object, generation uint32) Ref { return Ref{o, generation} }
 // OrderSlot lets the eviction order keep its place in the object.
 func (o *Object) OrderSlot() *evict.Slot { return &o.slot }
 
+// OrderPart implements evict.Item: the order has a part for each shard.
+func (o *Object) OrderPart() int { return int(o.shard) }
+
+// OrderAge implements evict.Item: replicas are numbered in the order they are made.
+func (o *Object) OrderAge() uint32 { return uint32(o.first.ID) }
+
 // Dead reports whether the object has been taken out of its space.
 func (o *Object) Dead() bool { return o.flags&flagDead != 0 }
 

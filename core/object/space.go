@@ -13,7 +13,7 @@ type Space struct {
 	shards []Shard
 	mask   uint64
 	groups groups
-	Order  evict.Order[*Object]
+	Order  *evict.Order[*Object] // a part for each shard
 
 	// Reclaim serialises making room in this space, so that two writers never refuse each
 	// other because each holds half of the candidates. It is taken before any shard lock.
@@ -22,7 +22,7 @@ type Space struct {
 
 // NewSpace makes a space of the given number of shards, a power of two up to 65536.
 func NewSpace(shards int) *Space {
-	s := &Space{seed: maphash.MakeSeed(), shards: make([]Shard, shards), mask: uint64(shards - 1)}
+	s := &Space{seed: maphash.MakeSeed(), shards: make([]Shard, shards), mask: uint64(shards - 1), Order: evict.NewOrder[*Object](shards)}
 	for i := range s.shards {
 		s.shards[i].space = s
 		s.shards[i].slab.shard = uint16(i)
