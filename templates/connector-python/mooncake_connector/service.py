@@ -48,6 +48,8 @@ class Service(connector_pb2_grpc.ConnectorServicer):
             former, self._configured = self._configured, _Configured(source)
         if former:
             former.retire()
+        # Options may be secret to some; their names are not.
+        log.info("configured", extra={"cluster_id": request.cluster_id, "options": sorted(request.options)})
         return pb.ConfigureResponse()
 
     @contextlib.contextmanager
