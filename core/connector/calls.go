@@ -3,12 +3,14 @@ package connector
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/mooncake-go/mooncake-master/core/policy"
 	connectorv1 "github.com/mooncake-go/mooncake-master/proto/connector/v1"
+	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
 // Load implements policy.Source. While the process is being started again it waits for it.
@@ -132,6 +134,9 @@ func unavailable(u *connectorv1.Unavailable) *policy.Unavailable {
 // statusText is the message of a gRPC error without the library's decoration.
 func statusText(err error) string {
 	if st, ok := status.FromError(err); ok {
+		if st.Code() == codes.ResourceExhausted && strings.Contains(st.Message(), "larger than max") {
+			return fmt.Sprintf("a message is larger than the %d bytes the contract allows, for a document of at most %d: %s", sdk.MaxMessage, sdk.MaxDocument, oneLine(st.Message()))
+		}
 		return oneLine(st.Message())
 	}
 	return oneLine(err.Error())

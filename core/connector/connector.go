@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 type Connector struct {
 	spec    Spec
 	deps    Deps
-	command []string
+	find    func() (*program, error)
+	guard   *guard // owned by the supervisor
 	sockets *sockets
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the supervisor has ended
@@ -35,20 +37,18 @@ type Connector struct {
 var _ policy.Source = (*Connector)(nil)
 
 // Start finds and starts a connector and waits until it is configured. An error is one line
-// that names the flag and the reason, and nothing is left running.
+// that names the flag and the reason, and nothing is left running. With Deps.Optional the first
+// attempt may fail: Status then says how, and it goes on trying.
 func Start(ctx context.Context, spec Spec, deps Deps) (*Connector, error) {
-	deps.Timing = deps.Timing.withDefaults()
+	deps = deps.withDefaults()
 	deps.Logger = deps.Logger.With("connector", spec.Type)
-	command, err := spec.command(deps.Self)
-	if err != nil {
-		return nil, err
-	}
 	place, err := newSockets(deps.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
 	c := &Connector{
-		spec: spec, deps: deps, command: command, sockets: place,
+		spec: spec, deps: deps, sockets: place,
+		find:  func() (*program, error) { return spec.find(deps.Self) },
 		ended: make(chan struct{}), changed: make(chan struct{}), bell: make(chan struct{}, 1),
 		status: policy.SourceStatus{
 			Type: spec.Type, Origin: flagURI + "=" + spec.URI, State: policy.Starting, Since: deps.Clock.Now(),
@@ -63,11 +63,15 @@ func Start(ctx context.Context, spec Spec, deps Deps) (*Connector, error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err != nil {
-		c.Close()
-		return nil, fmt.Errorf("%s=%s %s=%s: tenant quota connector: %s", flagType, spec.Type, flagURI, spec.URI, oneLine(err.Error()))
+	if err == nil || deps.Optional && ctx.Err() == nil {
+		return c, nil
 	}
-	return c, nil
+	c.Close()
+	var named *findError
+	if errors.As(err, &named) {
+		return nil, named
+	}
+	return nil, fmt.Errorf("%s=%s %s=%s: tenant quota connector%w", flagType, spec.Type, flagURI, spec.URI, introduced(err))
 }
 
 // Close stops the process and waits until it and everything else is gone. Calls under way end
@@ -85,7 +89,7 @@ func (c *Connector) Status() policy.SourceStatus {
 }
 
 // supervise keeps a process running until ctx ends. The result of the first start goes to
-// first; if it is an error, that was all.
+// first; if it is an error, that was all, unless the connector is optional.
 func (c *Connector) supervise(ctx context.Context, first chan<- error) {
 	defer close(c.ended)
 	defer c.sockets.remove()
@@ -93,12 +97,23 @@ func (c *Connector) supervise(ctx context.Context, first chan<- error) {
 	// Children live as long as the thread that started them: see attributes.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if c.deps.Guard != nil && !slices.Contains(c.spec.Stock, c.spec.Type) {
+		var err error
+		if c.guard, err = startGuard(c.deps.Guard); err != nil {
+			c.deps.Logger.Error("no guard for the connector's children, they would outlive a master that is killed", "error", err)
+			c.guard = nil
+		}
+		defer func() { c.guard.close() }()
+	}
 	deaths := 0
 	for {
 		s, err := c.launch(ctx)
+		if err != nil && (first == nil || c.deps.Optional) {
+			c.setState(policy.Degraded, err)
+		}
 		if first != nil {
 			first <- err
-			if err != nil {
+			if err != nil && !c.deps.Optional {
 				return
 			}
 			first = nil
@@ -193,7 +208,7 @@ func (c *Connector) follow(ctx context.Context, s *session) error {
 		case err != nil:
 			select {
 			case <-s.proc.exited:
-				return errors.New("it died: " + s.proc.cmd.ProcessState.String())
+				return errors.New(s.proc.death())
 			case <-time.After(200 * time.Millisecond): // the stream breaks before the process is waited for
 			}
 			return fmt.Errorf("its watch ended: %s", statusText(err))

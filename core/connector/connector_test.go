@@ -320,7 +320,7 @@ func TestStartErrors(t *testing.T) {
 	plain := t.TempDir()
 	write(t, filepath.Join(plain, "mooncake-connector-test"), "no program")
 	stock := []string{"file"}
-	prefix := "--tenant_quota_connector_type=test --tenant_quota_connector_uri=x: tenant quota connector: "
+	prefix := "--tenant_quota_connector_type=test --tenant_quota_connector_uri=x: tenant quota connector PROGRAM: "
 	tests := []struct {
 		name string
 		spec Spec
@@ -340,7 +340,7 @@ func TestStartErrors(t *testing.T) {
 		{
 			"no such program",
 			Spec{Type: "none", Dir: plain},
-			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': stat " + plain + "/mooncake-connector-none: no such file or directory",
+			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': lstat " + plain + "/mooncake-connector-none: no such file or directory",
 		},
 		{
 			"not executable",
@@ -350,7 +350,7 @@ func TestStartErrors(t *testing.T) {
 		{
 			"banner",
 			Spec{Type: "test", URI: "x", Dir: script(t, `echo "Welcome to my connector"; sleep 5`)},
-			prefix + `it did not start: Unrecognized remote plugin message: Welcome to my connector; it printed "Welcome to my connector\n", but nothing may be written to standard output`,
+			prefix + `it did not start: Unrecognized remote plugin message: Welcome to my connector; it printed "Welcome to my connector\n": plugins must not write to stdout`,
 		},
 		{
 			"dies with words",
@@ -361,7 +361,7 @@ func TestStartErrors(t *testing.T) {
 		{
 			"wrong protocol",
 			Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|7|unix|/tmp/x|grpc|"; sleep 100`)},
-			prefix + "it did not start: incompatible API version with plugin. Plugin version: 7, Client versions: [1]",
+			prefix + "it speaks connector protocol 7, this master (version 9.9) speaks 1: install a newer version of the master, or an older one of the connector",
 		},
 		{
 			"net/rpc",
@@ -371,14 +371,15 @@ func TestStartErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger(), Timing: Timing{Start: time.Second}}
+			d := Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger(), Timing: Timing{Start: time.Second}, Version: "9.9"}
 			c, err := Start(t.Context(), tt.spec, d)
 			if err == nil {
 				c.Close()
 				t.Fatal("it started")
 			}
-			if err.Error() != tt.want {
-				t.Errorf("%v\nwant %s", err, tt.want)
+			want := strings.ReplaceAll(tt.want, "PROGRAM", tt.spec.Dir+"/mooncake-connector-test")
+			if err.Error() != want {
+				t.Errorf("%v\nwant %s", err, want)
 			}
 			if kids := children(os.Getpid()); len(kids) > 0 {
 				t.Errorf("children %v", kids)

@@ -47,7 +47,14 @@ func TestMain(m *testing.M) {
 		}()
 		sdk.Serve(file.New(sdk.Logger()))
 	case len(args) == 2 && args[0] == "host":
-		hostUntilKilled(args[1])
+		hostUntilKilled(Spec{Type: "file", URI: args[1], Stock: []string{"file"}})
+	case len(args) == 3 && args[0] == "host":
+		hostUntilKilled(Spec{Type: "parent", URI: args[1], Dir: args[2]})
+	case len(args) == 1 && args[0] == "guard":
+		Guard(os.Stdin)
+		os.Exit(0)
+	case len(args) == 0 && strings.HasPrefix(filepath.Base(os.Args[0]), "mooncake-connector-"):
+		serveAs(strings.TrimPrefix(filepath.Base(os.Args[0]), "mooncake-connector-"))
 	}
 	tmp, err := os.MkdirTemp("", "c")
 	if err != nil {
@@ -150,9 +157,9 @@ type random struct{}
 func (random) Uint64N(n uint64) uint64 { return rand.Uint64N(n) }
 
 // hostUntilKilled starts a connector on a file, prints its process id, and waits.
-func hostUntilKilled(path string) {
-	c, err := Start(context.Background(), Spec{Type: "file", URI: path, Stock: []string{"file"}},
-		Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger()})
+func hostUntilKilled(spec Spec) {
+	c, err := Start(context.Background(), spec,
+		Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger(), Guard: OwnCommand("guard")})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

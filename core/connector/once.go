@@ -42,7 +42,8 @@ type Seen struct {
 // Check says why a master would not run the executable of the spec's type, in the words that it
 // would use; nil when it would.
 func (s Spec) Check() error {
-	_, err := s.command(nil)
+	p, err := s.find(nil)
+	p.close()
 	return err
 }
 
@@ -50,28 +51,28 @@ func (s Spec) Check() error {
 // spec's type. It only asks for the description; Configure is the caller's. The error is one line
 // that names the executable and holds its last words.
 func Open(ctx context.Context, path string, spec Spec, deps Deps) (*Once, error) {
-	deps.Timing = deps.Timing.withDefaults()
-	command, name := []string{path}, path
-	if path == "" {
-		var err error
-		if command, err = spec.command(deps.Self); err != nil {
-			return nil, err
-		}
-		name = spec.Type
+	deps = deps.withDefaults()
+	find, name := func() (*program, error) { return spec.find(deps.Self) }, "of type "+spec.Type
+	if path != "" {
+		find, name = func() (*program, error) { return &program{path: path, own: true}, nil }, path
 	}
 	place, err := newSockets(deps.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
 	o := &Once{
-		connector: &Connector{spec: spec, deps: deps, command: command, sockets: place},
+		connector: &Connector{spec: spec, deps: deps, find: find, sockets: place},
 		stop:      make(chan struct{}), ended: make(chan struct{}),
 	}
 	started := make(chan error, 1)
 	go o.keep(ctx, started)
 	if err := <-started; err != nil {
 		<-o.ended
-		return nil, fmt.Errorf("connector %s: %w", name, err)
+		var named *findError
+		if errors.As(err, &named) {
+			return nil, named
+		}
+		return nil, fmt.Errorf("connector %s%w", name, introduced(err))
 	}
 	return o, nil
 }
@@ -207,7 +208,7 @@ func (o *Once) failed(call string, err error) error {
 	if status.Code(err) == codes.Unavailable {
 		select {
 		case <-o.session.proc.exited:
-			why = "it died: " + o.session.proc.cmd.ProcessState.String()
+			why = o.session.proc.death()
 		case <-time.After(200 * time.Millisecond): // the connection breaks before the process is waited for
 		}
 	}

@@ -26,13 +26,16 @@ type process struct {
 	err    io.ReadCloser
 	pid    atomic.Int64 // 0 until it is started
 	killed atomic.Bool
-	exited chan struct{} // closed when the process has been waited for
+	guard  *guard                 // may be nil
+	memory uint64                 // limit in bytes, 0 for none
+	over   atomic.Pointer[string] // set when it was killed for using more
+	exited chan struct{}          // closed when the process has been waited for
 }
 
 var _ runner.Runner = (*process)(nil)
 
-func newProcess(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, exited: make(chan struct{})}
+func newProcess(cmd *exec.Cmd, memory uint64, g *guard) (*process, error) {
+	p := &process{cmd: cmd, memory: memory, guard: g, exited: make(chan struct{})}
 	var err error
 	if p.out, err = cmd.StdoutPipe(); err != nil {
 		return nil, err
@@ -52,6 +55,11 @@ func (p *process) Start(context.Context) error {
 		return err
 	}
 	p.pid.Store(int64(p.cmd.Process.Pid))
+	p.guard.watch(p.cmd.Process.Pid)
+	prefer(p.cmd.Process.Pid)
+	if p.memory > 0 {
+		go watchMemory(p.cmd.Process.Pid, p.memory, p.exited, p.tooMuch)
+	}
 	if p.killed.Load() { // between the decision and now
 		return p.Kill(context.Background())
 	}
@@ -75,6 +83,21 @@ func (p *process) Kill(context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// tooMuch kills the process for what it uses.
+func (p *process) tooMuch(used uint64) {
+	text := fmt.Sprintf("it used %d MB of memory, more than %s allows (%d MB), and was killed", used>>20, flagMemory, p.memory>>20)
+	p.over.Store(&text)
+	_ = p.Kill(context.Background())
+}
+
+// death says how the process ended, after it has.
+func (p *process) death() string {
+	if why := p.over.Load(); why != nil {
+		return *why
+	}
+	return "it died: " + p.cmd.ProcessState.String()
 }
 
 // abandon closes our ends of the pipes. A process outside the group may hold the others open;

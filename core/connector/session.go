@@ -47,6 +47,11 @@ func (c *Connector) launch(ctx context.Context) (*session, error) {
 func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *session, err error) {
 	lines := &relay{logger: c.deps.Logger}
 	s := &session{}
+	prog, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	defer prog.close()
 	var running atomic.Pointer[process]
 	config, trust, err := certificate(c.deps.Clock.Now())
 	if err != nil {
@@ -54,7 +59,7 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 	}
 	s.client = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
-		Plugins:          plugin.PluginSet{sdk.PluginName: &hostPlugin{}},
+		VersionedPlugins: offers(c.deps.Dialects),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		TLSConfig:        config,
 		SkipHostEnv:      true,
@@ -67,10 +72,10 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(sdk.MaxMessage), grpc.MaxCallSendMsgSize(sdk.MaxMessage))},
 		RunnerFunc: func(_ hclog.Logger, contract *exec.Cmd, _ string) (runner.Runner, error) {
-			cmd := exec.Command(c.command[0], c.command[1:]...)
+			cmd := prog.command()
 			cmd.Env = append(environment(c.deps.Env), contract.Env...)
 			cmd.Env = append(cmd.Env, "PLUGIN_CLIENT_CERT="+string(trust), sdk.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
-			p, err := newProcess(cmd)
+			p, err := newProcess(cmd, c.spec.MemoryLimit, c.guard)
 			s.proc = p
 			running.Store(p)
 			return p, err
@@ -84,14 +89,20 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 		s.kill()
 		text := oneLine(err.Error())
 		if s.proc != nil {
-			if head := s.proc.stdout.String(); head != "" && !strings.HasPrefix(head, "1|") {
-				text += fmt.Sprintf("; it printed %q, but nothing may be written to standard output", head)
+			head := s.proc.stdout.String()
+			if mismatch := c.deps.protocolMismatch(head); mismatch != "" {
+				text = mismatch
+			} else if head != "" && !strings.HasPrefix(head, "1|") {
+				text += fmt.Sprintf("; it printed %q: plugins must not write to stdout", head)
+			}
+			if why := s.proc.over.Load(); why != nil {
+				text = *why
 			}
 		}
 		if end := lines.end(); end != "" {
 			text += "; its last lines: " + oneLine(end)
 		}
-		err = errors.New(text)
+		err = &launchError{program: prog.shown(), text: text}
 	}()
 	// Closing the Connector must not wait for a process that does not answer.
 	giveUp := context.AfterFunc(ctx, func() {
@@ -169,19 +180,26 @@ func (s *session) kill() {
 		_ = s.proc.Kill(context.Background())
 		pipes := time.AfterFunc(time.Second, s.proc.abandon)
 		defer pipes.Stop()
+		s.proc.guard.watch(0)
 	}
 	s.client.Kill()
 }
 
-// hostPlugin makes the plugin library hand out a client of the contract.
-type hostPlugin struct{ plugin.NetRPCUnsupportedPlugin }
-
-func (hostPlugin) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
-	return errors.New("this side calls")
+// launchError is why a process could not be used.
+type launchError struct {
+	program string // what to put after "connector", see program.shown
+	text    string
 }
 
-func (hostPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return connectorv1.NewConnectorClient(conn), nil
+func (e *launchError) Error() string { return e.text }
+
+// introduced is an error as it follows the word connector: which program, a colon, and why.
+func introduced(err error) error {
+	var l *launchError
+	if errors.As(err, &l) {
+		return errors.New(l.program + ": " + oneLine(l.text))
+	}
+	return errors.New(": " + oneLine(err.Error()))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,9 +1,6 @@
 package connector
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,6 +18,11 @@ type Spec struct {
 	Dir string
 	// Stock lists the types that the master's own executable serves.
 	Stock []string
+	// SHA256 is the hash that the executable must have, 64 hexadecimal digits; "" for any.
+	SHA256 string
+	// MemoryLimit is how many bytes of memory the process and its children may use; 0 for any.
+	// Linux only.
+	MemoryLimit uint64
 }
 
 // Deps is what a Connector works with. Clock, Rand and Logger are needed.
@@ -31,11 +33,21 @@ type Deps struct {
 	// Self is the command that serves a stock type when "connector serve <type>" is added; nil
 	// means this process's own executable.
 	Self []string
+	// Guard is the command of a process that runs Guard, for connectors that are not stock; nil
+	// means none.
+	Guard []string
 	// Env are variables passed to the process, "KEY=value", besides PATH, HOME, TMPDIR, LANG,
 	// TZ and those of the contract. Nothing else is inherited.
 	Env []string
 	// Timing bounds waiting; zero fields mean the defaults.
 	Timing Timing
+	// Optional makes Start succeed when the process can't be started, is not healthy, or
+	// refuses its configuration; it is tried again until it works.
+	Optional bool
+	// Version is the master's own, for messages.
+	Version string
+	// Dialects are the protocols to offer; nil means those of this build.
+	Dialects map[int]Dialect
 }
 
 // Clock tells the time of day.
@@ -72,55 +84,10 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Names of flags, for messages.
-const (
-	flagType = "--tenant_quota_connector_type"
-	flagURI  = "--tenant_quota_connector_uri"
-	flagDir  = "--tenant_quota_connector_dir"
-)
-
-// command finds the executable of a type.
-func (s Spec) command(self []string) ([]string, error) {
-	for _, stock := range s.Stock {
-		if stock != s.Type {
-			continue
-		}
-		if self == nil {
-			own, err := ownExecutable()
-			if err != nil {
-				return nil, fmt.Errorf("%s=%s: the master's own executable is not found: %w", flagType, s.Type, err)
-			}
-			self = []string{own}
-		}
-		return append(append([]string{}, self...), "connector", "serve", s.Type), nil
+func (d Deps) withDefaults() Deps {
+	d.Timing = d.Timing.withDefaults()
+	if d.Dialects == nil {
+		d.Dialects = dialects
 	}
-	if s.Type == "" || filepath.Base(s.Type) != s.Type || s.Type[0] == '.' {
-		return nil, fmt.Errorf("%s=%s: unsupported tenant quota connector type '%s': not a plain name", flagType, s.Type, s.Type)
-	}
-	if s.Dir == "" {
-		return nil, fmt.Errorf("%s=%s: unsupported tenant quota connector type '%s': the master serves %v itself; for others set %s to the folder of mooncake-connector-%s",
-			flagType, s.Type, s.Type, s.Stock, flagDir, s.Type)
-	}
-	path, err := filepath.Abs(filepath.Join(s.Dir, "mooncake-connector-"+s.Type))
-	if err != nil {
-		return nil, fmt.Errorf("%s=%s: %w", flagDir, s.Dir, err)
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s=%s: unsupported tenant quota connector type '%s': %w", flagDir, s.Dir, s.Type, err)
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return nil, fmt.Errorf("%s=%s: unsupported tenant quota connector type '%s': %s is not an executable file", flagDir, s.Dir, s.Type, path)
-	}
-	return []string{path}, nil
-}
-
-// ownExecutable is the way to the running program. Linux has one that leads to the very same
-// file even when another version was installed over it since.
-func ownExecutable() (string, error) {
-	const same = "/proc/self/exe"
-	if _, err := os.Stat(same); err == nil {
-		return same, nil
-	}
-	return os.Executable()
+	return d
 }

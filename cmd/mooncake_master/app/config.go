@@ -10,6 +10,7 @@ import (
 type Config struct {
 	ConfigPath string // "" = none was read
 	ClusterID  string
+	StateDir   string // "" = nothing outlives the process
 
 	RPC       RPCConfig
 	Admin     AdminConfig
@@ -111,6 +112,13 @@ type TenantsConfig struct {
 	ConnectorDir     string // "" = only the connectors built in
 	ConnectorOptions string // as written, see Options
 	Exceeded         string // ExceededEvict or ExceededReject
+
+	ConnectorEnv          string // names, see EnvNames
+	ConnectorSHA256       string // 64 hexadecimal digits, "" = any
+	ConnectorMemory       string // as written, see MemoryLimit
+	ConnectorStartTimeout time.Duration
+	ConnectorRequired     bool
+	MaxRemovalPercent     int // 0 to 100
 }
 
 // The placement strategies of this build.

@@ -125,8 +125,8 @@ func (c *Config) checkTenants() error {
 	if c.Tenants.Exceeded != ExceededEvict && c.Tenants.Exceeded != ExceededReject {
 		return c.bad("tenant_quota_exceeded", "want %s or %s", ExceededEvict, ExceededReject)
 	}
-	if _, err := c.Tenants.Options(); err != nil {
-		return c.bad("tenant_quota_connector_options", "%w", err)
+	if err := c.checkConnector(); err != nil {
+		return err
 	}
 	if !c.Tenants.Enabled {
 		return nil

@@ -66,7 +66,7 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	if s.cfg.Tenants.Enabled {
-		s.policy = newSource(s.cfg, s.master, s.log)
+		s.policy = newSource(s.cfg, s.master, s.log, s.version)
 	}
 	s.rpc, err = rpc.NewServer(rpc.Options{
 		Now:         time.Now,

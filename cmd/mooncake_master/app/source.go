@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +25,10 @@ func (wall) Now() time.Time { return time.Now() }
 // source is where the tenants' quotas come from: a connector, and what puts its documents in
 // force. Until it is started there is nothing behind it.
 type source struct {
-	spec     connector.Spec
-	enforcer policy.Enforcer
-	log      hclog.Logger
+	spec      connector.Spec
+	supervise connector.Deps
+	manage    policy.Deps // Source and Store come with the start
+	stateDir  string
 
 	since   time.Time
 	started atomic.Bool // process and manager are set and stay
@@ -33,31 +36,66 @@ type source struct {
 	manager *policy.Manager
 }
 
-func newSource(cfg *Config, enforcer policy.Enforcer, log hclog.Logger) *source {
-	options, _ := cfg.Tenants.Options() // checked by Validate
+// newSource prepares a source from a configuration that was validated.
+func newSource(cfg *Config, enforcer policy.Enforcer, log hclog.Logger, version string) *source {
+	t := &cfg.Tenants
+	options, _ := t.Options()
+	memory, _ := t.MemoryLimit()
 	return &source{
 		spec: connector.Spec{
-			Type:      cfg.Tenants.ConnectorType,
-			URI:       cfg.Tenants.ConnectorURI,
-			ClusterID: cfg.ClusterID,
-			Options:   options,
-			Dir:       cfg.Tenants.ConnectorDir,
-			Stock:     stock,
+			Type:        t.ConnectorType,
+			URI:         t.ConnectorURI,
+			ClusterID:   cfg.ClusterID,
+			Options:     options,
+			Dir:         t.ConnectorDir,
+			Stock:       stock,
+			SHA256:      t.ConnectorSHA256,
+			MemoryLimit: memory,
 		},
-		enforcer: enforcer,
-		log:      log,
+		supervise: connector.Deps{
+			Clock: wall{}, Rand: process{}, Logger: log.Named("connector"), Version: version,
+			Env: allowed(t, log), Optional: !t.ConnectorRequired,
+			Guard:  connector.OwnCommand("connector", "guard"),
+			Timing: connector.Timing{Start: t.ConnectorStartTimeout},
+		},
+		manage: policy.Deps{
+			Enforcer: enforcer, Clock: wall{}, Logger: log.Named("policy"),
+			Optional: !t.ConnectorRequired, Keep: 100 - t.MaxRemovalPercent,
+		},
+		stateDir: cfg.StateDir,
 		since:    time.Now(),
 	}
+}
+
+// allowed returns the variables of our environment that the connector is given.
+func allowed(t *TenantsConfig, log hclog.Logger) []string {
+	names, _ := t.EnvNames()
+	var env []string
+	for _, name := range names {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		} else {
+			log.Warn("a variable for the connector is not set", "flag", "--tenant_quota_connector_env", "name", name)
+		}
+	}
+	return env
 }
 
 // start runs the connector and puts its first document in force. After an error nothing is
 // running.
 func (s *source) start(ctx context.Context) (err error) {
-	s.process, err = connector.Start(ctx, s.spec, connector.Deps{Clock: wall{}, Rand: process{}, Logger: s.log.Named("connector")})
+	if s.stateDir != "" {
+		if err := os.MkdirAll(s.stateDir, 0o700); err != nil {
+			return fmt.Errorf("--state_dir=%s: %w", s.stateDir, err)
+		}
+		s.manage.Store = &policy.FileStore{Dir: s.stateDir, Type: s.spec.Type, URI: s.spec.URI, ClusterID: s.spec.ClusterID}
+	}
+	s.process, err = connector.Start(ctx, s.spec, s.supervise)
 	if err != nil {
 		return err
 	}
-	s.manager = policy.New(policy.Deps{Source: s.process, Enforcer: s.enforcer, Clock: wall{}, Logger: s.log.Named("policy")})
+	s.manage.Source = s.process
+	s.manager = policy.New(s.manage)
 	s.started.Store(true)
 	return s.manager.Start(ctx)
 }
@@ -84,7 +122,7 @@ func (s *source) status() admin.ConnectorStatus {
 	if s.started.Load() {
 		return s.manager.Status()
 	}
-	return admin.ConnectorStatus{Type: s.spec.Type, State: admin.ConnectorStarting, Since: s.since}
+	return admin.ConnectorStatus{Type: s.spec.Type, State: admin.ConnectorStarting, Since: s.since, Origin: policy.FromNobody}
 }
 
 // documents is the policy as a whole; nobody asks before the master serves.
