@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Measures what this master has to show against the C++ master of release 0.3.13, row by row.
+#
+#   conformance/perf.sh [--quick] [FLAGS] [ROW...]     no row: the whole table, about an hour
+#   conformance/perf.sh --list                         the rows and about how long each takes
+#
+# A row is a name of --list or what names begin with before a dash: single, single-8, growth. FLAGS are those of
+# mooncake_bench table: --rounds N, --duration 2s, --pin CORE, --json FILE (default: appended to bin/perf.jsonl).
+# --quick runs everything for a moment, to see that it works; its figures say nothing.
+# Alone on the machine only: whatever else runs is measured as well.
+#
+# MOONCAKE_CLIENTS  folder of the installed releases (default .cache/clients of the repository)
+# MOONCAKE_MASTER   binary under test (default: bin/mooncake_master, built here)
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+clients=${MOONCAKE_CLIENTS:-$root/.cache/clients}
+go build -o bin/ ./cmd/mooncake_bench
+for arg in "$@"; do
+  case $arg in -h | --help | -list | --list) exec bin/mooncake_bench table "$@" ;; esac
+done
+conformance/install.sh "$clients"
+site=$("$clients/0.3.13/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+if [ -z "${MOONCAKE_MASTER:-}" ]; then
+  go build -o bin/ ./cmd/mooncake_master
+  MOONCAKE_MASTER=bin/mooncake_master
+fi
+go test -c -o bin/core.test ./core
+ports='--rpc_port={rpc_port} --metrics_port={metrics_port}'
+exec bin/mooncake_bench table --json bin/perf.jsonl --core_test bin/core.test \
+  --ours "'$MOONCAKE_MASTER' $ports" --theirs "'$site/mooncake/mooncake_master' $ports --rpc_thread_num=2" "$@"
