@@ -256,7 +256,7 @@ func TestUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{"", "want run, compare, report or echo"},
+		{"", "want run, compare, table, report or echo"},
 		{"measure", `"measure" is no command`},
 		{"run", "--addr"},
 		{"run --addr nowhere", "--addr"},

@@ -72,11 +72,11 @@ func compareCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 		for round := range *rounds {
 			fmt.Fprintf(stderr, "measuring %v, round %d of %d\n", p, round+1, *rounds)
 			for _, x := range []*side{&c.A, &c.B} {
-				r, err := s.fresh(ctx, p, x, quota)
+				r, err := s.fresh(ctx, []point{p}, x, quota)
 				if err != nil {
 					return fmt.Errorf("%v, round %d, %s: %w", p, round+1, x.Label, err)
 				}
-				x.Results = append(x.Results, *r)
+				x.Results = append(x.Results, r...)
 			}
 		}
 		c.Ratios = ratios(c.A.Results, c.B.Results)
@@ -95,8 +95,8 @@ func compareCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return printComparisons(out.table, done)
 }
 
-// fresh measures one point at a master that is started for it and stopped afterwards.
-func (s *session) fresh(ctx context.Context, p point, x *side, quota uint64) (r *result, err error) {
+// fresh measures points at a master that is started for them and stopped afterwards.
+func (s *session) fresh(ctx context.Context, points []point, x *side, quota uint64) (all []result, err error) {
 	m, err := startMaster(ctx, x.line, s.settings, quota)
 	if err != nil {
 		return nil, err
@@ -109,12 +109,14 @@ func (s *session) fresh(ctx context.Context, p point, x *side, quota uint64) (r 
 		}
 		defer restore()
 	}
-	if r, err = s.measure(ctx, p, m.place, 0); err != nil {
+	if all, err = s.measureAll(ctx, points, m.place, 0); err != nil {
 		return nil, err
 	}
-	r.Label = x.Label
-	r.Figures[figStart] = float64(m.started.Microseconds()) / 1e3
-	return r, nil
+	for i := range all {
+		all[i].Label = x.Label
+		all[i].Figures[figStart] = float64(m.started.Microseconds()) / 1e3
+	}
+	return all, nil
 }
 
 // of returns the ratio of one figure.

@@ -156,9 +156,10 @@ func checkXML(t *testing.T, path string) {
 }
 
 func TestChartExtremes(t *testing.T) {
-	bars := &barChart{title: "\x01 \xff <&>", rows: []barRow{{"tiny", 1e-9, 0, 1e-8}, {"huge", 1e6, 1, 1e9}}}
+	bars := &barChart{title: "\x01 \xff <&>", rows: []barRow{{name: "tiny", value: 1e-9, up: 1e-8, asked: 2}, {name: "huge", value: 1e6, low: 1, up: 1e9, missed: true}}}
 	lines := &lineChart{title: "t", marks: []string{"p50"}, lines: []lineRow{{"one", []float64{1}}, {"", []float64{1e7}}}}
-	for i, draw := range []func(io.Writer) error{bars.draw, lines.draw} {
+	growth := &growthChart{title: "g", marks: []string{"1", "10"}, lines: []growthLine{{"<none>", nil}, {"one", map[string]float64{"10": 1e7}}}}
+	for i, draw := range []func(io.Writer) error{bars.draw, lines.draw, growth.draw} {
 		path := filepath.Join(t.TempDir(), "c.svg")
 		f, err := os.Create(path)
 		if err != nil {

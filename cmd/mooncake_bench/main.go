@@ -15,6 +15,7 @@ const synopsis = `mooncake_bench loads a Mooncake Store master and says what its
 
   mooncake_bench run --addr HOST:PORT [--pid PID] [flags]     measure a running master
   mooncake_bench compare --a "CMD..." --b "CMD..." [flags]    start two masters in turn and print ratios A/B
+  mooncake_bench table [flags] [ROW...]                       measure what this master has to show, row by row
   mooncake_bench report [--out DIR] FILES...                  draw charts of results written by --json
   mooncake_bench echo --rpc_port PORT                         the least that a master could cost: frames, no work
 
@@ -34,7 +35,7 @@ const (
 // bench runs a command line without the program's name and returns the exit status.
 func bench(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"run": runCommand, "compare": compareCommand, "report": reportCommand, "echo": echoCommand,
+		"run": runCommand, "compare": compareCommand, "table": tableCommand, "report": reportCommand, "echo": echoCommand,
 	}
 	name := ""
 	if len(args) > 0 {
@@ -47,7 +48,7 @@ func bench(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	command := commands[name]
 	if command == nil {
-		fmt.Fprintf(stderr, "mooncake_bench: %q is no command, want run, compare, report or echo\n\n%s", name, synopsis)
+		fmt.Fprintf(stderr, "mooncake_bench: %q is no command, want run, compare, table, report or echo\n\n%s", name, synopsis)
 		return exitUsage
 	}
 	err := command(ctx, args[1:], stdout, stderr)

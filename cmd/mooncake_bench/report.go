@@ -18,11 +18,12 @@ import (
 func reportCommand(_ context.Context, args []string, stdout, _ io.Writer) error {
 	f := flag.NewFlagSet("report", flag.ContinueOnError)
 	out := f.String("out", ".", "`directory` for the charts; it is made if needed")
+	markdown := f.Bool("markdown", false, "print the rows of a table in Markdown, and draw nothing")
 	if err := parse(f, args, stdout); err != nil {
 		return err
 	}
 	if f.NArg() == 0 {
-		return usageError{"no files, want what run or compare wrote with --json"}
+		return usageError{"no files, want what run, compare or table wrote with --json"}
 	}
 	var all records
 	for _, path := range f.Args() {
@@ -30,7 +31,10 @@ func reportCommand(_ context.Context, args []string, stdout, _ io.Writer) error 
 			return err
 		}
 	}
-	charts := all.charts()
+	if *markdown {
+		return printMarkdown(stdout, all.rows)
+	}
+	charts := append(all.charts(), all.rowCharts()...)
 	if len(charts) == 0 {
 		return errors.New("nothing to draw: the files hold no results with figures")
 	}
@@ -55,6 +59,7 @@ func reportCommand(_ context.Context, args []string, stdout, _ io.Writer) error 
 type records struct {
 	runs        []result
 	comparisons []comparison
+	rows        []record // one per row and point, the latest
 }
 
 // read adds a file of JSON lines.
@@ -83,8 +88,12 @@ func (r *records) read(path string) error {
 			var one comparison
 			err = json.Unmarshal(lines.Bytes(), &one)
 			r.comparisons = append(r.comparisons, one)
+		case "row":
+			var one record
+			err = json.Unmarshal(lines.Bytes(), &one)
+			r.keep(one)
 		default:
-			err = fmt.Errorf("kind is %q, want run or compare", kind.Kind)
+			err = fmt.Errorf("kind is %q, want run, compare or row", kind.Kind)
 		}
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
@@ -120,7 +129,7 @@ func (r *records) charts() []chart {
 			one := &r.comparisons[i]
 			if q, ok := one.of(d.figure); ok {
 				c.title = fmt.Sprintf("%s, %s / %s", d.title, one.A.Label, one.B.Label)
-				c.rows = append(c.rows, barRow{one.Setting.title(), q.Median, q.Min, q.Max})
+				c.rows = append(c.rows, barRow{name: one.Setting.title(), value: q.Median, low: q.Min, up: q.Max})
 			}
 		}
 		if len(c.rows) > 0 {

@@ -27,7 +27,7 @@ const (
 	figOther     = "other_cores"  // what neither master nor generator used
 	figRSS       = "rss_bytes"
 	figPerObject = "bytes_per_object"
-	figGC        = "gc_cpu_share"   // of the master's processor time
+	figGC        = "gc_cpu_share"    // of the master's processor time
 	figAssist    = "gc_assist_share" // the part of it that slowed requests down
 	figPause     = "gc_pause_share"  // of the window
 	figPauses    = "gc_pauses"       // number of them
