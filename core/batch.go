@@ -109,14 +109,13 @@ func (m *Master) startBatch(client segment.UUID, tenantName string, keys []strin
 			w.config = &sticky
 		}
 		if i%pieceKeys == pieceKeys-1 {
-			m.assist(w.admitted)
-			w.admitted = 0
+			m.finish(w)
 			if i >= 2*pieceKeys {
 				m.yield()
 			}
 		}
 	}
-	m.assist(w.admitted)
+	m.finish(w)
 	return out
 }
 

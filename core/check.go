@@ -21,7 +21,7 @@ func (m *Master) Check() error {
 		bytes := k.charged(func(sh *object.Shard, o *object.Object, why string) {
 			fail("tenant %q key %q: %s (%d bytes, %d replicas, ledger %+v)", k.name, sh.KeyCopy(o), why, o.Size, len(sh.Replicas(o)), o.Ledger)
 		})
-		if got := k.acct.Charged(); got != bytes {
+		if got := k.sum(); got != bytes {
 			fail("tenant %q is charged %d bytes, its objects add up to %d", k.name, got, bytes)
 		}
 		for i := range k.space.Shards() {

@@ -227,7 +227,7 @@ func (m *Master) GetReplicaListByRegex(tenantName, pattern string) ([]NamedRepli
 		return nil, errcode.OK
 	}
 	var found []NamedReplicas
-	err = k.matching(match, func(key string) {
+	err = m.matching(k, match, func(key string) {
 		sh, h := k.space.Locate(key)
 		sh.RLock()
 		defer sh.RUnlock()
@@ -250,15 +250,10 @@ func (m *Master) AllKeys(tenantName string) []string {
 		return nil
 	}
 	var keys []string
-	for i := range k.space.Shards() {
-		sh := &k.space.Shards()[i]
-		sh.RLock()
-		sh.Each(func(o *object.Object) {
-			if sh.Readable(o) {
-				keys = append(keys, sh.KeyCopy(o))
-			}
-		})
-		sh.RUnlock()
-	}
+	_ = m.view(k, func(sh *object.Shard, o *object.Object) {
+		if sh.Readable(o) {
+			keys = append(keys, sh.KeyCopy(o))
+		}
+	}, func() error { return nil })
 	return keys
 }

@@ -3,7 +3,7 @@ package core
 import (
 	"fmt"
 	"hash/maphash"
-	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +27,8 @@ type Deps struct {
 	// SegmentExpired, when set, is told of each segment unmounted because its client has
 	// gone offline. It is called without locks and must not block.
 	SegmentExpired func(segment.Info)
-	// Yield, when set, lets others have the processor. It is called without locks, about every
-	// 50 µs of work that can take long.
+	// Yield lets others have the processor. It is called without locks, about every 50 µs of
+	// work that can take long. The default is runtime.Gosched.
 	Yield func()
 }
 
@@ -100,14 +100,12 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			sweepPeriod.Nanoseconds()),
 	}
 	if m.yield == nil {
-		m.yield = func() {}
+		m.yield = runtime.Gosched
 	}
 	if !cfg.MultiTenant {
-		if err := m.book.SetPolicy(tenant.Default, unlimited); err != nil {
+		if m.single, err = m.limitless(); err != nil {
 			return nil, err
 		}
-		m.book.Recompute(func() uint64 { return math.MaxUint64 })
-		m.single = m.keep(m.book.Lookup(tenant.Default))
 	}
 	return m, nil
 }

@@ -24,6 +24,8 @@ type write struct {
 	place     segment.Request
 	attempts  int                   // how often it has made room within its quota
 	waits     int                   // how often it has waited for memory
+	sizes     sizeTally             // of the values written
+	stripe    int                   // where they are counted
 	admitted  int                   // keys that were given memory since assist was last called
 	ids       uint64                // replica ids reserved for the request and not used yet
 	nextID    uint64                // the first of them
@@ -66,7 +68,7 @@ func (m *Master) startOne(client segment.UUID, tenantName, key string, size uint
 	w := newWrite(client, config)
 	defer w.recycle()
 	out, code := m.startKey(tenantName, w, key, size, 0, out, start)
-	m.assist(w.admitted)
+	m.finish(w)
 	return out, code
 }
 
@@ -82,6 +84,21 @@ func newWrite(client segment.UUID, config *object.ReplicateConfig) *write {
 func (w *write) recycle() {
 	*w = write{}
 	writes.Put(w)
+}
+
+// observe counts the size of a value written to a shard.
+func (w *write) observe(sh *object.Shard) {
+	w.sizes.observe(w.size)
+	w.stripe = sh.Number() % stripes
+}
+
+// finish counts what a request has written, and makes room for as much where that is needed. It
+// is called without locks.
+func (m *Master) finish(w *write) {
+	m.counters.valueSizes[w.stripe].add(&w.sizes)
+	w.sizes = sizeTally{}
+	m.assist(w.admitted)
+	w.admitted = 0
 }
 
 // nextReplicaID returns a fresh id. A batch has taken its ids from the master's counter at
@@ -237,7 +254,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	if old != nil {
 		credit = old.Ledger.Total()
 	}
-	switch reason, deficit := k.acct.ChargeWithin(w.charge, credit); reason {
+	switch reason, deficit := k.account(sh).ChargeWithin(w.charge, credit); reason {
 	case tenant.NotRegistered:
 		return out, 0, errcode.TenantNotRegistered
 	case tenant.QuotaExceeded:
@@ -245,7 +262,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	}
 	allocs, err := m.pool.Place(&w.place, w.room[:0])
 	if err != nil {
-		k.acct.Release(w.charge)
+		k.account(sh).Release(w.charge)
 		return out, 0, allocationCode(err)
 	}
 	if uint64(len(allocs)) < w.config.ReplicaNum {
@@ -263,7 +280,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	o.HardPin, o.DataType = hardPin, w.config.DataType
 	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
 	if replaced.Total() != 0 {
-		m.ledger(k, o, o.Ledger.TransferReplacement(k.acct, &replaced))
+		m.ledger(k, o, o.Ledger.TransferReplacement(k.account(sh), &replaced))
 	}
 	for _, a := range allocs {
 		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Memory: a, Status: object.ReplicaProcessing})
@@ -272,7 +289,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	sh.RequestPin(o, w.pin)
 	sh.WriteBegan(o)
 	sh.Join(o, group)
-	m.counters.valueSizes[sh.Number()%stripes].observe(w.size)
+	w.observe(sh)
 	w.admitted++
 	return sh.Describe(out, o, anyReplica), 0, errcode.OK
 }

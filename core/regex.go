@@ -33,16 +33,13 @@ func (r *matcher) match(key string) (bool, error) {
 	return ok, err
 }
 
-// matching calls f, without locks, for every key that matches. Keys are collected shard by
-// shard first, so that no lock is held while the engine runs.
-func (k *keeper) matching(r *matcher, f func(key string)) error {
+// matching calls f, without locks, for every key that matches. Keys are collected bite by bite
+// first, so that no lock is held while the engine runs.
+func (m *Master) matching(k *keeper, r *matcher, f func(key string)) error {
 	var keys []string
-	for i := range k.space.Shards() {
-		sh := &k.space.Shards()[i]
-		keys = keys[:0]
-		sh.RLock()
-		sh.Each(func(o *object.Object) { keys = append(keys, sh.KeyCopy(o)) })
-		sh.RUnlock()
+	return m.view(k, func(sh *object.Shard, o *object.Object) {
+		keys = append(keys, sh.KeyCopy(o))
+	}, func() error {
 		for _, key := range keys {
 			ok, err := r.match(key)
 			if err != nil {
@@ -52,6 +49,7 @@ func (k *keeper) matching(r *matcher, f func(key string)) error {
 				f(key)
 			}
 		}
-	}
-	return nil
+		keys = keys[:0]
+		return nil
+	})
 }

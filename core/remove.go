@@ -78,20 +78,15 @@ func (m *Master) RemoveAll(tenantName string, force bool) int64 {
 func (m *Master) clearTenant(k *keeper, force bool) int64 {
 	var n int64
 	now := m.clock.Now()
-	for i := range k.space.Shards() {
-		sh := &k.space.Shards()[i]
-		sh.Lock()
-		sh.Each(func(o *object.Object) {
-			if sh.Stale(o) {
-				m.shed(k, sh, o, isGone, free)
-			}
-			if !o.Dead() && m.removable(sh, o, force, now) == errcode.OK {
-				m.shed(k, sh, o, anyReplica, free)
-				n++
-			}
-		})
-		sh.Unlock()
-	}
+	m.sweep(k, func(sh *object.Shard, o *object.Object) {
+		if sh.Stale(o) {
+			m.shed(k, sh, o, isGone, free)
+		}
+		if !o.Dead() && m.removable(sh, o, force, now) == errcode.OK {
+			m.shed(k, sh, o, anyReplica, free)
+			n++
+		}
+	})
 	return n
 }
 
@@ -112,7 +107,7 @@ func (m *Master) RemoveByRegex(tenantName, pattern string, force bool) (int64, e
 		return 0, errcode.OK
 	}
 	var n int64
-	err = k.matching(match, func(key string) {
+	err = m.matching(k, match, func(key string) {
 		if m.removeKey(k, key, force) == errcode.OK {
 			n++
 		}

@@ -63,16 +63,16 @@ func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
 	switch {
 	case left == 0:
 		if o.Ledger.Total() != 0 {
-			m.ledger(k, o, o.Ledger.ReleaseAll(k.acct))
+			m.ledger(k, o, o.Ledger.ReleaseAll(k.account(sh)))
 		}
 		sh.Delete(o)
 	case writing == 0:
-		m.ledger(k, o, o.Ledger.SettlePrimary(k.acct, o.Size*uint64(left)))
+		m.ledger(k, o, o.Ledger.SettlePrimary(k.account(sh), o.Size*uint64(left)))
 	default:
 		// The write goes on. What was committed for a replica that is gone is refunded; what is
 		// pending stays until the write ends.
 		if keep := o.Size * uint64(left); o.Ledger.Committed() > keep {
-			m.ledger(k, o, o.Ledger.ReleaseCommitted(k.acct, o.Ledger.Committed()-keep))
+			m.ledger(k, o, o.Ledger.ReleaseCommitted(k.account(sh), o.Ledger.Committed()-keep))
 		}
 	}
 }

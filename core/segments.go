@@ -119,16 +119,11 @@ func (m *Master) finishUnmount(gone ...*segment.Mounted) {
 // dropGone drops every replica whose segment is gone.
 func (m *Master) dropGone() {
 	m.keepers(func(k *keeper) {
-		for i := range k.space.Shards() {
-			sh := &k.space.Shards()[i]
-			sh.Lock()
-			sh.Each(func(o *object.Object) {
-				if sh.Stale(o) {
-					m.shed(k, sh, o, isGone, free)
-				}
-			})
-			sh.Unlock()
-		}
+		m.sweep(k, func(sh *object.Shard, o *object.Object) {
+			if sh.Stale(o) {
+				m.shed(k, sh, o, isGone, free)
+			}
+		})
 	})
 }
 

@@ -29,13 +29,31 @@ type sizeHistogram struct {
 
 var sizeBounds = [...]uint64{4096, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 
-func (h *sizeHistogram) observe(n uint64) {
+// sizeTally is what one request adds to a histogram, at once when it's done.
+type sizeTally struct {
+	counts [len(sizeBounds) + 1]uint32
+	sum    uint64
+}
+
+func (t *sizeTally) observe(n uint64) {
 	i := 0
 	for i < len(sizeBounds) && n > sizeBounds[i] {
 		i++
 	}
-	h.counts[i].Add(1)
-	h.sum.Add(n)
+	t.counts[i]++
+	t.sum += n
+}
+
+func (h *sizeHistogram) add(t *sizeTally) {
+	if t.sum == 0 {
+		return
+	}
+	for i, n := range t.counts {
+		if n != 0 {
+			h.counts[i].Add(uint64(n))
+		}
+	}
+	h.sum.Add(t.sum)
 }
 
 // Histogram is a cumulative histogram: Counts[i] observations were at most Bounds[i].

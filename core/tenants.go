@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"math"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -13,6 +14,7 @@ import (
 type keeper struct {
 	name    string
 	acct    *tenant.Account
+	free    []*tenant.Account // without limits: what is charged instead, see account
 	space   *object.Space
 	harvest harvest // guarded by space.Reclaim
 }
@@ -23,6 +25,47 @@ func (m *Master) keep(a *tenant.Account) *keeper {
 		return k
 	}
 	return a.Attach(&keeper{name: a.Name(), acct: a, space: object.NewSpace(m.cfg.ShardsPerTenant)}).(*keeper)
+}
+
+// account returns the account that the objects of a shard are charged to. Where there are no
+// limits, nobody asks for the sum while writers run, and it is kept in several parts so that
+// cores don't wait for each other's cache lines.
+func (k *keeper) account(sh *object.Shard) *tenant.Account {
+	if k.free != nil {
+		return k.free[sh.Number()%stripes]
+	}
+	return k.acct
+}
+
+// sum is what is charged in all.
+func (k *keeper) sum() uint64 {
+	n := k.acct.Charged()
+	for _, a := range k.free {
+		n += a.Charged()
+	}
+	return n
+}
+
+// limitless makes the keeper of the one tenant there is when strict tenants are off.
+func (m *Master) limitless() (*keeper, error) {
+	account := func(b *tenant.Book) (*tenant.Account, error) {
+		err := b.SetPolicy(tenant.Default, unlimited)
+		b.Recompute(func() uint64 { return math.MaxUint64 })
+		return b.Lookup(tenant.Default), err
+	}
+	a, err := account(m.book)
+	if err != nil {
+		return nil, err
+	}
+	k := m.keep(a)
+	for range stripes {
+		a, err := account(tenant.NewBook())
+		if err != nil {
+			return nil, err
+		}
+		k.free = append(k.free, a)
+	}
+	return k, nil
 }
 
 // keepers calls f for every tenant that has ever written.

@@ -77,6 +77,6 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, m.clock.Now())
 	sh.WriteBegan(o)
-	m.counters.valueSizes[sh.Number()%stripes].observe(w.size)
+	w.observe(sh)
 	return sh.Describe(out, o, anyReplica), errcode.OK
 }

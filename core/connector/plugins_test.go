@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,7 @@ func serveVersions(kind string) {
 	if strings.HasSuffix(kind, "v2") {
 		sets[2] = plugin.PluginSet{sdk.PluginName: &versioned{said: "two", name: later}}
 	}
+	os.Stdout = realStdout()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  sdk.Handshake,
 		VersionedPlugins: sets,
@@ -71,6 +73,21 @@ func serveVersions(kind string) {
 		},
 	})
 	os.Exit(0)
+}
+
+// realStdout finds the standard output that the SDK, which is part of this program too, has
+// put away before we ran: the one pipe that is not among the standard descriptors.
+func realStdout() *os.File {
+	now, _ := os.Readlink("/proc/self/fd/1")
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range fds {
+		fd, err := strconv.Atoi(e.Name())
+		to, _ := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil && fd > 2 && strings.HasPrefix(to, "pipe:") && to != now {
+			return os.NewFile(uintptr(fd), "stdout")
+		}
+	}
+	panic("no standard output")
 }
 
 // versioned is a connector made without the SDK.

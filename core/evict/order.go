@@ -57,7 +57,7 @@ type Order[T Item] struct {
 // part holds the items with one OrderPart.
 type part[T Item] struct {
 	mu     sync.Mutex
-	heaps  [3]lazyHeap[T] // by class; heaps[absent] holds the pinned items by the end of their pin
+	heaps  [3]lazyHeap[T]  // by class; heaps[absent] holds the pinned items by the end of their pin
 	counts [3]atomic.Int32 // written with mu held
 	pin    map[T]pinState
 }

@@ -118,6 +118,14 @@ func (sh *Shard) Delete(o *Object) {
 // Each calls f for every object. f may delete it.
 func (sh *Shard) Each(f func(*Object)) { sh.slab.each(f) }
 
+// Some calls f for the objects in so many slots from one on, and returns where to go on, and
+// whether there is more. f may delete the object. Between two calls the lock may be given up:
+// objects stay where they are, so that those which are there all along are met, and once only.
+func (sh *Shard) Some(from uint32, slots int, f func(*Object)) (next uint32, more bool) {
+	next = sh.slab.some(from, uint32(slots), f)
+	return next, next < sh.slab.used
+}
+
 // Number returns which shard of its space this is.
 func (sh *Shard) Number() int { return int(sh.slab.shard) }
 

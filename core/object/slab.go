@@ -93,6 +93,18 @@ func (s *objects) each(f func(*Object)) {
 	}
 }
 
+// some calls f for the live objects among so many slots from one on, and returns the slot after
+// them; f may let them die.
+func (s *objects) some(from, slots uint32, f func(*Object)) (next uint32) {
+	end := from + min(slots, s.used-min(from, s.used))
+	for slot := from; slot < end; slot++ {
+		if o := s.at(slot); !o.Dead() {
+			f(o)
+		}
+	}
+	return end
+}
+
 // blocks is a slab of byte blocks of one size.
 type blocks struct {
 	size   int
