@@ -28,6 +28,10 @@ type check struct {
 var checks = []check{
 	{"policy-latency", "time from a saved policy file to the quota in force", policyLatency},
 	{"connector-kill", "the connector killed with -9 again and again, under traffic; then the master", connectorKill},
+	{"etcd-latency", "time from a change in etcd to the quota in force; a storm of changes", etcdLatency},
+	{"etcd-faults", "etcd and its connector killed, stopped, compacted, filled with garbage, under traffic", etcdFaultRounds},
+	{"etcd-writers", "two masters and ten operators change the same document in etcd", etcdWriters},
+	{"etcd-size", "how many tenants fit into an etcd, and many more with its limit raised", etcdSize},
 	{"bad-input", "malformed policies, frames and HTTP requests against a running master", badInput},
 }
 

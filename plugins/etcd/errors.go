@@ -63,7 +63,7 @@ func (l *link) unavailable(err error) *sdk.Unavailable {
 	default:
 		text = plain(message(err))
 		switch more := l.troubles(); {
-		case more != "" && strings.Contains(text, "connection error"):
+		case more != "" && (strings.Contains(text, "connection error") || strings.Contains(text, "handshake failed")):
 			text = more // the library tells of one member only
 		case more != "":
 			text += "; " + more

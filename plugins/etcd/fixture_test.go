@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
@@ -71,15 +73,22 @@ func operator(t *testing.T, place string, change ...func(*clientv3.Config)) *cli
 	return c
 }
 
+// put writes a value; a cluster that is electing is asked again.
 func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, err := c.Put(ctx, key, value)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		try, end := context.WithTimeout(ctx, 2*time.Second)
+		r, err := c.Put(try, key, value)
+		end()
+		if err == nil {
+			return r.Header.Revision
+		}
+		if ctx.Err() != nil || status.Code(err) == codes.InvalidArgument {
+			t.Fatal(err)
+		}
 	}
-	return r.Header.Revision
 }
 
 func remove(t *testing.T, c *clientv3.Client, key string) {

@@ -54,6 +54,7 @@ func parse(config sdk.Config) (*settings, error) {
 	s.key = "mooncake-store/" + id + "/tenant_quota_policy"
 	o := config.Options
 	for _, name := range sortedKeys(o) {
+		var err error
 		switch name {
 		case "user":
 			s.user = o[name]
@@ -76,7 +77,6 @@ func parse(config sdk.Config) (*settings, error) {
 		}
 		if err != nil {
 			wrong("options."+name, "%v", err)
-			err = nil
 		}
 	}
 	s.checkEndpoints(config.URI, wrong)

@@ -62,7 +62,7 @@ func TestConfigure(t *testing.T) {
 		{"default cluster", "h:1", "", "", "key mooncake-store/mooncake_cluster/tenant_quota_policy"},
 		{"slashes at the end", "h:1", "prod.eu-1_a///", "", "key mooncake-store/prod.eu-1_a/tenant_quota_policy"},
 		{"longest id", "h:1", strings.Repeat("a", 128), "", "key mooncake-store/" + strings.Repeat("a", 128) + "/tenant_quota_policy"},
-		{"id too long", "h:1", strings.Repeat("a", 129), "", "cluster_id: the cluster id has 129 characters, at most 128 are allowed"},
+		{"id too long", "h:1", strings.Repeat("a", 129), "reconcile=1s,request_timeout=1s", "cluster_id: the cluster id has 129 characters, at most 128 are allowed"},
 		{"slash in the id", "h:1", "a/b", "", `cluster_id: the cluster id "a/b" holds '/', allowed are letters, digits, '_', '.' and '-'`},
 		{"umlaut in the id", "h:1", "ä", "", "cluster_id: "},
 		{"no uri", " ", "c", "", "uri: tenant quota etcd connector requires a non-empty uri"},
@@ -106,6 +106,9 @@ func TestConfigure(t *testing.T) {
 				t.Fatalf("error %v, want a *sdk.ConfigError", err)
 			}
 			text := err.Error()
+			if want := strings.Count(tc.want, ".*; ") + 1; len(refused.Notes) != want {
+				t.Errorf("%d notes, want %d: %s", len(refused.Notes), want, text)
+			}
 			for part := range strings.SplitSeq(tc.want, ".*; ") {
 				if !strings.Contains(text, part) {
 					t.Errorf("%q does not say %q", text, part)

@@ -45,7 +45,11 @@ func (h *handshaker) ClientHandshake(ctx context.Context, authority string, raw 
 		h.failed(authority, err)
 		return nil, nil, err
 	}
-	conn, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
+	name := authority
+	if h.files.serverName != "" {
+		name = h.files.serverName // the library takes the endpoint's although the configuration has one
+	}
+	conn, info, err := credentials.NewTLS(config).ClientHandshake(ctx, name, raw)
 	h.failed(authority, err)
 	return conn, info, err
 }
