@@ -7,6 +7,32 @@
 // A connector carries whole documents between its source and the master; it does not read
 // them. Package sdk/policydoc can, for connectors that make documents from something else.
 //
+// Starting a process must be cheap and without side effects: a master may start it only to check
+// a configuration, and start it again whenever it ends.
+//
+// # What stays as it is
+//
+// Within major version 1 of the SDK exported names of this package and of policydoc,
+// connectortest and conformance keep their meaning; new ones may come. Fields may be added to
+// structs: write literals with field names. Connector gets no further method; a new ability is
+// an interface of its own that a connector may have.
+//
+// The protocol between master and connector has a number, ProtocolVersion. A master speaks the
+// newest protocol N and the one before it, N-1, and so does this SDK: a connector built with
+// last year's SDK runs under this year's master, and the reverse. The two choose the newest
+// they have in common; where there is none both say what they speak and which of them to
+// upgrade. Within one protocol messages only gain fields that the other side may ignore. A
+// protocol is given up in a release whose notes say so, never before its successor was out for
+// a release.
+//
+// # Units
+//
+// Documents and limits are in bytes, quotas (package policydoc) in bytes as uint64, times are
+// time.Duration, revisions are opaque text. Errors that a caller may want to tell apart are
+// ErrConflict, ErrReadOnly, *Unavailable with its Kind, and *ConfigError; wrapping them is fine.
+//
+// # Standard output
+//
 // Importing this package in a process that a master started takes over file descriptor 1: it
 // belongs to the contract, and what the author's code prints goes to standard error instead.
 //

@@ -35,13 +35,13 @@ func crowd(n int) []byte {
 	return policydoc.Print(tenants)
 }
 
-// padded makes a document larger with comments, to exactly size bytes.
+// padded makes a document larger with comments before it, to exactly size bytes: what is cut off
+// takes the tenants along.
 func padded(text []byte, size int) []byte {
 	const line = 100
 	padding := size - len(text)
 	b := bytes.Buffer{}
 	b.Grow(size)
-	b.Write(text)
 	for padding > 0 {
 		n := min(line, padding)
 		if padding-n == 1 { // a line has a sign and a break
@@ -50,6 +50,7 @@ func padded(text []byte, size int) []byte {
 		b.WriteString("#" + strings.Repeat("x", n-2) + "\n")
 		padding -= n
 	}
+	b.Write(text)
 	return b.Bytes()
 }
 

@@ -169,11 +169,14 @@ func (k *kit) prepare(ctx context.Context) error {
 	case k.uri == "":
 		k.noURI = "no URI was given"
 	case k.source == nil && isFile:
-		k.source = FileSource(file)
+		k.source = &fileSource{path: file, scheme: "file://"}
 	case k.source == nil && k.about.GetName() == "file":
 		k.source = FileSource(k.uri)
 	}
 	if k.source == nil && k.uri != "" {
+		k.source = SaveSource()
+	}
+	if _, ok := k.source.(*saveSource); ok { // each Run has its own
 		k.source = &saveSource{k: k}
 	}
 	return nil
@@ -229,8 +232,8 @@ func (k *kit) all(ctx context.Context, chosen []testCase, broken error) []Result
 	for i, c := range chosen {
 		switch {
 		case early[c.name] != nil:
-		case broken != nil && !strings.HasPrefix(c.name, "handshake/"):
-			tell(i, Result{Case: c.name, About: c.about, Status: Skip, Reason: "it does not start: " + shorten(broken.Error())})
+		case broken != nil && c.name != chosen[0].name && !strings.HasPrefix(c.name, "handshake/"):
+			tell(i, Result{Case: c.name, About: c.about, Status: Skip, Reason: "it does not start, see the first case"})
 		default:
 			tell(i, k.one(ctx, c))
 		}

@@ -8,6 +8,10 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
+// SaveSource changes the source through the Save of the connector itself, in a process that is
+// not the one under test. It is what Run does by default with a writable connector.
+func SaveSource() Source { return &saveSource{} }
+
 // saveSource changes the source through a process of the connector that is not the one under
 // test.
 type saveSource struct {

@@ -21,7 +21,10 @@ func unsupported(format string, args ...any) error {
 // by rename. Break puts a folder into its place.
 func FileSource(path string) Source { return &fileSource{path: path} }
 
-type fileSource struct{ path string }
+type fileSource struct {
+	path   string
+	scheme string // before the path in a URI
+}
 
 // suffixes of the files that a fileSource makes beside the document's.
 const (
@@ -78,7 +81,7 @@ func (s *fileSource) Restore(context.Context) error {
 }
 
 func (s *fileSource) Second(_ context.Context, document []byte) (string, error) {
-	return s.path + secondSuffix, replace(s.path+secondSuffix, document)
+	return s.scheme + s.path + secondSuffix, replace(s.path+secondSuffix, document)
 }
 
 func (s *fileSource) remove() error {
