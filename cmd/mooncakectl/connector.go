@@ -41,7 +41,7 @@ func (t *tool) connectorStatus() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show how the running master's connector and its source are",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var raw json.RawMessage
 			if err := t.data(cmd.Context(), http.MethodGet, "/api/v1/tenant_quota_connector", nil, &raw); err != nil {

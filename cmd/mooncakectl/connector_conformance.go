@@ -42,7 +42,7 @@ Save where it has one.`,
 		Example: `  mooncakectl connector conformance ./mooncake-connector-x --uri x://scratch
   mooncakectl connector conformance ./mooncake-connector-x --uri x://scratch --case 'save/*' --output junit > report.xml
   mooncakectl connector conformance --list`,
-		Args:        cobra.MaximumNArgs(1),
+		Args:        takes(0, 1),
 		Annotations: map[string]string{"outputs": "tap junit"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if listing {

@@ -46,7 +46,7 @@ Its log lines go to standard error. COMMAND is one of
 Without COMMAND they are read from standard input, one a line; help lists them.`,
 		Example: `  mooncakectl connector exec file --uri tenants.yaml watch
   mooncakectl connector exec ./mooncake-connector-x --uri x://y load`,
-		Args: cobra.RangeArgs(1, 3),
+		Args: takes(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := pairs(f.options)
 			if err != nil {

@@ -51,7 +51,7 @@ func (t *tool) open(ctx context.Context, what target, level string) (*connector.
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	o, err := connector.Open(ctx, what.path, what.spec, connector.Deps{
-		Clock: clock{t.now}, Rand: random{}, Logger: logger,
+		Clock: clock{t.now}, Rand: random{}, Logger: logger, Version: app.Version,
 		Timing: connector.Timing{Start: t.timeout, Call: t.timeout},
 	})
 	if err != nil && what.path == "" && !slices.Contains(what.spec.Stock, what.name) {
@@ -101,7 +101,7 @@ func (t *tool) connectorChecksum() *cobra.Command {
 	return &cobra.Command{
 		Use:   "checksum FILE",
 		Short: "Print an executable's SHA-256, and the flag that pins it",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := executable(args[0]); err != nil {
 				return err
@@ -138,7 +138,7 @@ func (t *tool) connectorList() *cobra.Command {
 		Long: `List the connectors a master can run: its own, and the executables mooncake-connector-TYPE in --dir,
 with their checksums and whether the master would run them. Nothing is started.`,
 		Example: "  mooncakectl connector list --dir /usr/lib/mooncake/connectors",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			list, err := list(dir)
 			if err != nil {
@@ -149,7 +149,7 @@ with their checksums and whether the master would run them. Nothing is started.`
 			}
 			var rows [][]cell
 			for _, f := range list {
-				where, sum, color := f.Path, f.SHA256, green
+				where, sum, color := filepath.Base(f.Path), f.SHA256, green
 				if f.Stock {
 					where, sum = "(the master's own)", "-"
 				}
@@ -158,7 +158,7 @@ with their checksums and whether the master would run them. Nothing is started.`
 				}
 				rows = append(rows, []cell{left(f.Type), left(sum), left(where), left(f.Verdict).in(color)})
 			}
-			t.table([]string{"TYPE", "SHA256", "PATH", "VERDICT"}, rows)
+			t.table([]string{"TYPE", "SHA256", "FILE", "VERDICT"}, rows)
 			return nil
 		},
 	}
@@ -191,6 +191,9 @@ func list(dir string) ([]found, error) {
 			f.Verdict = "never run: the master serves this type itself"
 		} else if err := (connector.Spec{Type: kind, Dir: dir}).Check(); err != nil {
 			f.Verdict = err.Error()
+			if _, why, ok := strings.Cut(f.Verdict, " connector type '"+kind+"': "); ok { // the flags are known here
+				f.Verdict = why
+			}
 		}
 		if info, err := os.Stat(f.Path); err == nil && info.Mode().IsRegular() {
 			if f.SHA256, err = checksum(f.Path); err != nil && f.Verdict == "ok" {

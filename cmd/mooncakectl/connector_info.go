@@ -51,7 +51,7 @@ func (t *tool) connectorInfo() *cobra.Command {
 		Use:     "info PATH|TYPE",
 		Short:   "Start a connector, show what it says of itself and which options it takes, and stop it",
 		Example: "  mooncakectl connector info file\n  mooncakectl connector info ./mooncake-connector-http",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := find(args[0], dir)
 			o, err := t.open(cmd.Context(), what, level)

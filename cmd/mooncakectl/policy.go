@@ -40,7 +40,7 @@ func (t *tool) policyShow() *cobra.Command {
 		Long: `Print the document in force, byte for byte, so that it can be edited and applied; its revision goes
 to standard error. With --source the document at the source is read, valid or not.`,
 		Example: "  mooncakectl policy show > tenants.yaml",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := policyPath
 			if source {
@@ -107,7 +107,7 @@ func (t *tool) policyConfirm() *cobra.Command {
 		Short: "Put a document in force that is held back because it removes too many tenants",
 		Long: `Put a document in force that the master holds back because it removes more tenants than
 --tenant_quota_max_removal_percent allows. mooncakectl connector status names its revision.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s saved
 			if err := t.data(cmd.Context(), http.MethodPost, policyPath+"/confirm?revision="+url.QueryEscape(args[0]), nil, &s); err != nil {
@@ -136,7 +136,7 @@ func (t *tool) policyHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "List what was put in force since the master's start, newest first",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return misused("--limit=%d: want 0 (all) or more", limit)

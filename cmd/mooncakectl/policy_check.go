@@ -66,7 +66,7 @@ func (t *tool) policyCheck() *cobra.Command {
 		Long: `Check documents without a master, with the master's own parser: all errors with line and column.
 Ends with status 1 if a document is not valid. "-" is standard input.`,
 		Example: "  mooncakectl policy check tenants.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			verdicts := []*verdict{}
 			bad := false

@@ -70,7 +70,7 @@ func (t *tool) policyPlan() *cobra.Command {
 that would apply it; nothing is changed. For each tenant: what it requests and what it would
 really have, before and after, and who would be over quota by how much. "-" is standard input.`,
 		Example: "  mooncakectl policy plan tenants.yaml --master host:9003",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			doc, err := t.document(args[0])
 			if err != nil {
@@ -235,7 +235,7 @@ and the status is 3. --expected-revision names the revision of an earlier plan; 
 document where there is none.`,
 		Example: `  mooncakectl policy apply tenants.yaml
   mooncakectl policy apply tenants.yaml --yes --expected-revision "$(mooncakectl policy plan tenants.yaml -o json | jq -r .base.revision)"`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			doc, err := t.document(args[0])

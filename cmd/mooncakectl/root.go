@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, in surroundings) int {
 	in.stdout, in.stderr = &lockedWriter{w: in.stdout}, &lockedWriter{w: in.stderr}
 	t := &tool{surroundings: in, terminals: terminals}
 	root := t.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
 	root.SetIn(in.stdin)
 	root.SetOut(in.stdout)
 	root.SetErr(in.stderr)
@@ -132,6 +132,7 @@ func (t *tool) prepare() {
 
 // group makes a command that only holds others say so when none of them is named.
 func group(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -142,6 +143,16 @@ func group(cmd *cobra.Command) {
 			return f.hinting("did you mean %s?", strings.Join(near, " or "))
 		}
 		return f.hinting("%s --help lists them", cmd.CommandPath())
+	}
+}
+
+// takes checks the number of arguments; an error repeats how the command is used.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return misused("got %s, want: %s", plural(n, "argument"), strings.TrimSuffix(cmd.UseLine(), " [flags]")).hinting("%s --help says more", cmd.CommandPath())
+		}
+		return nil
 	}
 }
 
@@ -174,7 +185,7 @@ func (t *tool) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say which versions this tool is made of, and with --server the master's",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions()
 			if server {

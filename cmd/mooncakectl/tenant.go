@@ -25,7 +25,7 @@ func (t *tool) tenantCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List all tenants: what they asked for, what they have, what they use",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tenants := []tenant.Snapshot{}
 			if err := t.data(cmd.Context(), http.MethodGet, quotasPath, nil, &tenants); err != nil {
@@ -41,7 +41,7 @@ func (t *tool) tenantCommand() *cobra.Command {
 	get := &cobra.Command{
 		Use:   "get TENANT",
 		Short: "Show one tenant",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.oneTenant(cmd, http.MethodGet, args[0], nil, exact)
 		},
@@ -53,7 +53,7 @@ func (t *tool) tenantCommand() *cobra.Command {
 or a whole number with B, KB, MB, GB or TB (powers of 1024). The rest of the document stays as
 it is; who changes it at the same moment is not overwritten.`,
 		Example: "  mooncakectl tenant set team-a 64GB",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quota, err := policydoc.ParseQuota(args[1])
 			if err != nil {
@@ -77,7 +77,7 @@ func (t *tool) tenantDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete TENANT",
 		Short: "Take a tenant out of the policy; it must own nothing",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
