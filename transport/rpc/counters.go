@@ -103,6 +103,9 @@ type Stats struct {
 	Panics uint64
 	// Loops is how many event loops run.
 	Loops int
+	// Reads and Writes are how many system calls event loops have made to read and to write,
+	// those in vain included: one of each per request, or per bunch of requests.
+	Reads, Writes uint64
 	// BytesRead and BytesWritten count whole connections, heads included.
 	BytesRead, BytesWritten uint64
 }

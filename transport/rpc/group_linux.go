@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 type group struct {
 	server *Server
 	start  time.Time
+	hold   bool // loops keep their place in the scheduler during short waits
 	closed bool // guarded by Server.mu
 
 	mu      sync.Mutex // guards running, and what is in all
@@ -35,7 +37,9 @@ const (
 
 // newGroup starts the first loop.
 func newGroup(s *Server) (*group, error) {
-	g := &group{server: s, start: s.opts.Now()}
+	// Somebody else must find a place even when every loop keeps its own.
+	hold := runtime.GOMAXPROCS(0) > s.opts.Loops
+	g := &group{server: s, start: s.opts.Now(), hold: hold}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, err := g.grow(); err != nil {
@@ -89,13 +93,15 @@ func (g *group) wake() {
 	}
 }
 
-// bytes returns how much the loops have read and written.
-func (g *group) bytes() (read, written uint64) {
+// count adds to st what the loops have read and written.
+func (g *group) count(st *Stats) {
 	for _, l := range g.loopsSoFar() {
-		read += l.bytesRead.Load()
-		written += l.bytesWritten.Load()
+		st.Reads += l.reads.Load()
+		st.Writes += l.writes.Load()
+		st.BytesRead += l.bytesRead.Load()
+		st.BytesWritten += l.bytesWritten.Load()
 	}
-	return read, written
+	st.Loops = g.loops()
 }
 
 // close frees what loops hold once all of them have ended. The caller holds Server.mu.

@@ -32,6 +32,7 @@ type loop struct {
 	mail []*stream  // new ones, and those that come back from a worker
 	over bool       // takes no more mail
 
+	reads, writes           atomic.Uint64 // system calls
 	bytesRead, bytesWritten atomic.Uint64
 }
 
@@ -62,7 +63,7 @@ func (l *loop) run() {
 	var later []*stream
 	for {
 		l.meter.before(l.group.clock)
-		n, err := l.poll.wait(l.patience())
+		n, err := l.poll.wait(l.patience(), l.group.hold)
 		if err != nil {
 			// Waiting for one's own descriptors does not fail.
 			panic(err)

@@ -47,7 +47,7 @@ type Options struct {
 	// at most eight. There are more than one only while one is not enough.
 	Loops int
 	// Workers is how many long requests event loops have handled at once, and as many that
-	// are slow by nature; 0 means one less than GOMAXPROCS, at least one.
+	// are slow by nature; 0 means one less than cores, at least one.
 	Workers int
 	// SlowBody is the length of a body in bytes from which on a request is long; 0 means
 	// DefaultSlowBody.
@@ -105,7 +105,7 @@ func NewServer(opts Options) (*Server, error) {
 	if opts.Loops < 0 || opts.Workers < 0 || opts.SlowBody < 0 {
 		return nil, fmt.Errorf("rpc server: %d loops, %d workers, bodies of %d bytes: none may be negative", opts.Loops, opts.Workers, opts.SlowBody)
 	}
-	procs := runtime.GOMAXPROCS(0)
+	procs := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	if opts.Loops == 0 {
 		opts.Loops = min(max(procs/2, 1), 8)
 	}
@@ -306,10 +306,7 @@ func (s *Server) Stats() Stats {
 	g := s.loops
 	s.mu.Unlock()
 	if g != nil {
-		read, written := g.bytes()
-		st.BytesRead += read
-		st.BytesWritten += written
-		st.Loops = g.loops()
+		g.count(&st)
 	}
 	for r := range reasonCount {
 		st.Refused[r.String()] = s.refused[r].Load()

@@ -52,6 +52,7 @@ func (l *loop) read(c *stream) {
 		b = c.in.space()
 		b = b[:min(len(b), loopBuffer)]
 	}
+	l.reads.Add(1)
 	n, err := readSocket(c.fd, b)
 	switch {
 	case errors.Is(err, errAgain):
@@ -123,6 +124,7 @@ func (l *loop) answer(c *stream, b []byte) (consumed int) {
 
 // write sends answers and remembers what the socket does not take.
 func (l *loop) write(c *stream, out []byte) {
+	l.writes.Add(1)
 	n, err := writeSocket(c.fd, out)
 	l.bytesWritten.Add(uint64(n))
 	switch {
@@ -136,6 +138,7 @@ func (l *loop) write(c *stream, out []byte) {
 // flush sends what is left of answers and reports whether that has come to an end.
 func (l *loop) flush(c *stream) bool {
 	for len(c.unsent) > 0 {
+		l.writes.Add(1)
 		n, err := writeSocket(c.fd, c.unsent)
 		l.bytesWritten.Add(uint64(n))
 		c.unsent = c.unsent[n:]
