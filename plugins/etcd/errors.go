@@ -89,15 +89,12 @@ func (l *link) event(f found) (sdk.Document, *sdk.Unavailable) {
 	switch {
 	case !f.present:
 		return sdk.Document{}, l.absent()
-	case len(f.content) > documentMost:
+	case len(f.content) > l.limits.document:
 		return sdk.Document{}, &sdk.Unavailable{Kind: sdk.Invalid, Reason: fmt.Sprintf(
-			"the value of etcd key '%s' has %d bytes, a policy may have %d at most", l.key, len(f.content), documentMost)}
+			"the value of etcd key '%s' has %d bytes, a policy may have %d at most", l.key, len(f.content), l.limits.document)}
 	}
 	return f.document(), nil
 }
-
-// documentMost is the largest document; tests make it smaller.
-var documentMost = sdk.MaxDocument
 
 // message is an error without the decoration of gRPC.
 func message(err error) string {

@@ -12,12 +12,22 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
-// loadPatience is how long a Load goes on asking a cluster that does not answer.
-const loadPatience = 5 * time.Second
+// limits are what the tests have smaller.
+type limits struct {
+	// patience is how long a Load goes on asking a cluster that does not answer.
+	patience time.Duration
+	// pulse is how often a watch is asked for a sign of life, and how long it may take to give one.
+	pulse time.Duration
+	// document is the largest document, in bytes.
+	document int
+}
+
+var usual = limits{patience: 5 * time.Second, pulse: 5 * time.Second, document: sdk.MaxDocument}
 
 // Connector implements sdk.Connector. Make one with New.
 type Connector struct {
 	logger hclog.Logger
+	limits limits
 
 	mu      sync.Mutex
 	link    *link         // guarded by mu; nil until configured
@@ -31,7 +41,7 @@ var _ sdk.Connector = (*Connector)(nil)
 
 // New makes a connector that logs to logger. It does nothing until configured.
 func New(logger hclog.Logger) *Connector {
-	return &Connector{logger: logger, changed: make(chan struct{})}
+	return &Connector{logger: logger, limits: usual, changed: make(chan struct{})}
 }
 
 // Describe implements sdk.Connector.
@@ -46,6 +56,7 @@ func (c *Connector) Configure(_ context.Context, config sdk.Config) error {
 	if err != nil {
 		return err
 	}
+	s.limits = c.limits
 	for _, secret := range []string{s.password, s.files.key} {
 		if info, err := os.Stat(secret); secret != "" && err == nil && info.Mode().Perm()&0o007 != 0 {
 			c.logger.Warn("a secret can be read or written by everybody on this machine", "file", secret, "mode", info.Mode().Perm().String())
@@ -54,7 +65,7 @@ func (c *Connector) Configure(_ context.Context, config sdk.Config) error {
 	c.mu.Lock()
 	if c.stopped {
 		c.mu.Unlock()
-		return errors.New("the connector is stopped")
+		return errStopped
 	}
 	old := c.link
 	c.link = newLink(s)
@@ -68,23 +79,26 @@ func (c *Connector) Configure(_ context.Context, config sdk.Config) error {
 	return nil
 }
 
-// current returns the link in use, nil when there is none, and what tells that it is another.
-func (c *Connector) current() (*link, <-chan struct{}) {
+// current returns the link in use, nil when there is none, what tells that it is another, and
+// whether there will be none any more.
+func (c *Connector) current() (l *link, changed <-chan struct{}, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.link, c.changed
+	return c.link, c.changed, c.stopped
 }
+
+var errStopped = errors.New("the connector is stopped")
 
 var errUnconfigured = &sdk.Unavailable{Kind: sdk.Permanent, Reason: "the connector is not configured"}
 
 // Load implements sdk.Connector: a linearizable read. A cluster that does not answer is asked
 // again for up to five seconds.
 func (c *Connector) Load(ctx context.Context) (sdk.Document, error) {
-	l, _ := c.current()
+	l, _, _ := c.current()
 	if l == nil {
 		return sdk.Document{}, errUnconfigured
 	}
-	f, why := c.read(ctx, l, loadPatience)
+	f, why := c.read(ctx, l)
 	if why != nil {
 		return sdk.Document{}, why
 	}
@@ -96,8 +110,8 @@ func (c *Connector) Load(ctx context.Context) (sdk.Document, error) {
 }
 
 // read reads the key, again and again until the time is over if the cluster is unreachable.
-func (c *Connector) read(ctx context.Context, l *link, patience time.Duration) (found, *sdk.Unavailable) {
-	limited, cancel := context.WithTimeout(ctx, patience)
+func (c *Connector) read(ctx context.Context, l *link) (found, *sdk.Unavailable) {
+	limited, cancel := context.WithTimeout(ctx, l.limits.patience)
 	defer cancel()
 	var pauses pauses
 	var last *sdk.Unavailable

@@ -77,8 +77,14 @@ func TestWatch(t *testing.T) {
 	r.await(t, "doc "+garbage)
 	put(t, other, keyOf(t), "")
 	r.await(t, "doc ")
-	documentMost = 10
-	defer func() { documentMost = sdk.MaxDocument }()
+}
+
+func TestTooLarge(t *testing.T) {
+	small := usual
+	small.document = 10
+	c, other := connectWithin(t, small, shared.client), operator(t, shared.client)
+	r := watching(t, c)
+	r.await(t, "absent")
 	put(t, other, keyOf(t), "longer than ten")
 	if why := r.await(t, "invalid"); !strings.Contains(why, "15 bytes") {
 		t.Errorf("%q does not say how large it is", why)
@@ -152,12 +158,12 @@ func TestDeadMembers(t *testing.T) {
 
 func TestNobodyThere(t *testing.T) {
 	dead := freePort("127.0.0.1")
-	c := connect(t, dead)
+	c := connectWithin(t, quick, dead)
 	began := time.Now()
 	_, err := c.Load(t.Context())
 	unavailableAs(t, err, sdk.Unreachable, keyOf(t), dead+": connect: connection refused")
-	if took := time.Since(began); took < 4*time.Second || took > 7*time.Second {
-		t.Errorf("it took %s, want about %s", took, loadPatience)
+	if took := time.Since(began); took < quick.patience*9/10 || took > 3*quick.patience {
+		t.Errorf("it took %s, want about %s", took, quick.patience)
 	}
 	r := watching(t, c)
 	r.await(t, "unreachable")

@@ -13,21 +13,6 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
-func TestServerRestarts(t *testing.T) {
-	s := startServer(t, nil)
-	c := connect(t, s.client)
-	put(t, operator(t, s.client), keyOf(t), "one")
-	r := watching(t, c)
-	r.await(t, "doc one")
-	s.stop()
-	if why := r.await(t, "unreachable"); !strings.Contains(why, keyOf(t)) || !strings.Contains(why, s.client+": connect: connection refused") {
-		t.Errorf("%q names neither key nor endpoint", why)
-	}
-	s.restart(t)
-	put(t, operator(t, s.client), keyOf(t), "two")
-	r.await(t, "doc two")
-}
-
 // TestClusterMadeAnew loses the data of a cluster whose revisions then begin again, so that
 // another document has the same modification revision as the one before.
 func TestClusterMadeAnew(t *testing.T) {
@@ -42,6 +27,9 @@ func TestClusterMadeAnew(t *testing.T) {
 	}
 	put(t, operator(t, s.client), keyOf(t)+"/further", "so that the new cluster is behind")
 	s.stop()
+	if why := r.await(t, "unreachable"); !strings.Contains(why, keyOf(t)) || !strings.Contains(why, s.client+": connect: connection refused") {
+		t.Errorf("%q names neither key nor endpoint", why)
+	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +50,7 @@ func TestReconcile(t *testing.T) {
 	r := watching(t, c)
 	r.await(t, "doc one")
 	// A watch that never tells: it begins in the far future.
-	l, _ := c.current()
+	l, _, _ := c.current()
 	deaf := &recorder{bell: make(chan struct{}, 1)}
 	f, err := l.readOnce(t.Context(), 0)
 	if err != nil {
@@ -97,7 +85,7 @@ func TestCompaction(t *testing.T) {
 	if _, err := other.Compact(t.Context(), last, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
-	l, _ := c.current()
+	l, _, _ := c.current()
 	deaf := &recorder{bell: make(chan struct{}, 1)}
 	w := &watch{c: c, link: l, sink: deaf}
 	f, err := l.readOnce(t.Context(), 0)
@@ -114,9 +102,8 @@ func TestCompaction(t *testing.T) {
 // TestCompactionBehindTheBack makes a watch lag while the revisions it has not seen are
 // compacted, by breaking and freezing its connection.
 func TestCompactionBehindTheBack(t *testing.T) {
-	quickPulse(t)
 	p, other := newProxy(t, shared.client), operator(t, shared.client)
-	c := connect(t, p.address())
+	c := connectWithin(t, quick, p.address())
 	put(t, other, keyOf(t), "one")
 	r := watching(t, c)
 	r.await(t, "doc one")
@@ -139,9 +126,8 @@ func TestCompactionBehindTheBack(t *testing.T) {
 // TestFrozenMember is about a member that keeps its connections and says nothing, as when its
 // process is stopped.
 func TestFrozenMember(t *testing.T) {
-	quickPulse(t)
 	one, two, other := newProxy(t, shared.client), newProxy(t, shared.client), operator(t, shared.client)
-	c := connect(t, one.address()+","+two.address())
+	c := connectWithin(t, quick, one.address()+","+two.address())
 	put(t, other, keyOf(t), "one")
 	r := watching(t, c)
 	r.await(t, "doc one")

@@ -18,13 +18,20 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
-func freePort(host string) string {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		panic(err)
+func freePort(host string) string { return freePorts(host, 1)[0] }
+
+// freePorts returns addresses that nobody listens on, all different.
+func freePorts(host string, n int) []string {
+	var all []string
+	for range n {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			panic(err)
+		}
+		defer l.Close()
+		all = append(all, l.Addr().String())
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return all
 }
 
 // clusterOf makes a cluster id of a test's name.
@@ -42,7 +49,16 @@ func keyOf(t *testing.T) string { return "mooncake-store/" + clusterOf(t) + "/te
 // connect returns a connector for the test's own key, stopped at its end. Options come in pairs.
 func connect(t *testing.T, uri string, options ...string) *Connector {
 	t.Helper()
+	return connectWithin(t, usual, uri, options...)
+}
+
+// quick are limits of a connector that notices sooner what is dead.
+var quick = limits{patience: time.Second, pulse: 300 * time.Millisecond, document: sdk.MaxDocument}
+
+func connectWithin(t *testing.T, within limits, uri string, options ...string) *Connector {
+	t.Helper()
 	c := New(hclog.NewNullLogger())
+	c.limits = within
 	t.Cleanup(func() {
 		if err := c.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -76,7 +92,7 @@ func operator(t *testing.T, place string, change ...func(*clientv3.Config)) *cli
 // put writes a value; a cluster that is electing is asked again.
 func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for {
 		try, end := context.WithTimeout(ctx, 2*time.Second)
@@ -167,13 +183,6 @@ func watching(t *testing.T, c *Connector) *recorder {
 		}
 	})
 	return r
-}
-
-// quickPulse makes watches notice sooner that they are dead.
-func quickPulse(t *testing.T) {
-	was := pulse
-	pulse = 300 * time.Millisecond
-	t.Cleanup(func() { pulse = was })
 }
 
 // unavailableAs checks the kind of an error and what its reason says.

@@ -56,7 +56,8 @@ type server struct {
 }
 
 func newServer(dir string) *server {
-	return &server{dir: dir, client: freePort("127.0.0.1"), peer: freePort("127.0.0.1"), configure: func(*embed.Config) {}}
+	ports := freePorts("127.0.0.1", 2)
+	return &server{dir: dir, client: ports[0], peer: ports[1], configure: func(*embed.Config) {}}
 }
 
 // start returns when the server answers.

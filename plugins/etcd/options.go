@@ -38,6 +38,7 @@ type settings struct {
 	files     files
 	timeout   time.Duration // of one attempt
 	reconcile time.Duration
+	limits    limits
 }
 
 // parse checks a configuration. An error is a *sdk.ConfigError with a note for each thing wrong.

@@ -33,12 +33,13 @@ func members(t *testing.T, n int, args ...string) []*member {
 	}
 	var all []*member
 	var peers, cluster []string
+	ports := freePorts("127.0.0.1", 2*n)
 	for i := range n {
-		peers = append(peers, freePort("127.0.0.1"))
+		peers = append(peers, ports[n+i])
 		cluster = append(cluster, fmt.Sprintf("m%d=http://%s", i, peers[i]))
 	}
 	for i := range n {
-		m := &member{client: freePort("127.0.0.1")}
+		m := &member{client: ports[i]}
 		m.args = append([]string{
 			path, "--name", fmt.Sprint("m", i), "--data-dir", filepath.Join(t.TempDir(), "data"), "--listen-client-urls", "http://" + m.client,
 			"--advertise-client-urls", "http://" + m.client, "--listen-peer-urls", "http://" + peers[i], "--initial-advertise-peer-urls", "http://" + peers[i],
@@ -50,6 +51,9 @@ func members(t *testing.T, n int, args ...string) []*member {
 	t.Cleanup(func() {
 		for _, m := range all {
 			m.kill()
+			if t.Failed() {
+				t.Logf("%s: %.2000s", m.client, m.log.String())
+			}
 		}
 	})
 	put(t, operator(t, all[0].client), "started", "yes")
@@ -79,10 +83,9 @@ func (m *member) signal(t *testing.T, s syscall.Signal) {
 
 // TestOneProcess kills, stops, compacts and defragments a single member.
 func TestOneProcess(t *testing.T) {
-	quickPulse(t)
 	m := members(t, 1)[0]
 	other := operator(t, m.client)
-	c := connect(t, m.client)
+	c := connectWithin(t, quick, m.client)
 	r := watching(t, c)
 	r.await(t, "absent")
 	var last int64
@@ -118,14 +121,13 @@ func TestOneProcess(t *testing.T) {
 
 // TestQuorum takes members of three away, one by one.
 func TestQuorum(t *testing.T) {
-	quickPulse(t)
 	all := members(t, 3)
 	var places []string
 	for _, m := range all {
 		places = append(places, m.client)
 	}
 	other := operator(t, places[0], func(c *clientv3.Config) { c.Endpoints = places })
-	c := connect(t, strings.Join(places, ";"))
+	c := connectWithin(t, quick, strings.Join(places, ";"))
 	first, err := c.Save(t.Context(), []byte("one"), "")
 	if err != nil {
 		t.Fatal(err)

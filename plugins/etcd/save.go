@@ -36,8 +36,8 @@ func (c *Connector) Save(ctx context.Context, document []byte, expected string) 
 	if l == nil {
 		return "", errUnconfigured
 	}
-	if len(document) > documentMost {
-		return "", &sdk.Unavailable{Kind: sdk.Invalid, Reason: fmt.Sprintf("the document has %d bytes, at most %d can be kept", len(document), documentMost)}
+	if len(document) > l.limits.document {
+		return "", &sdk.Unavailable{Kind: sdk.Invalid, Reason: fmt.Sprintf("the document has %d bytes, at most %d can be kept", len(document), l.limits.document)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)
 	defer cancel()
@@ -60,7 +60,7 @@ type save struct {
 func (s *save) run(ctx context.Context) (string, error) {
 	var pauses pauses
 	for {
-		now, why := s.c.read(ctx, s.link, loadPatience)
+		now, why := s.c.read(ctx, s.link)
 		switch {
 		case why != nil && !s.unsure:
 			return "", why

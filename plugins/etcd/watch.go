@@ -15,14 +15,13 @@ import (
 	"github.com/mooncake-go/mooncake-master/sdk"
 )
 
-// pulse is how often a watch is asked for a sign of life, and how long it may take to give one.
-// Tests make it shorter.
-var pulse = 5 * time.Second
-
 // Watch implements sdk.Connector.
 func (c *Connector) Watch(ctx context.Context, _ string, sink sdk.Sink) error {
 	for {
-		l, changed := c.current()
+		l, changed, stopped := c.current()
+		if stopped {
+			return errStopped
+		}
 		if l == nil {
 			sink.Unavailable(errUnconfigured)
 			select {
@@ -71,7 +70,7 @@ func (w *watch) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > pulse {
+		if time.Since(began) > w.limits.pulse {
 			w.pauses = pauses{}
 		}
 		w.c.logger.Info("the watch of the tenant quota policy ended, reading it anew", "key", w.key, "why", plain(message(err)))
@@ -177,7 +176,7 @@ func (w *watch) open(ctx context.Context, from int64) (etcdserverpb.Watch_WatchC
 
 // receive deals with the answers of a watch.
 func (w *watch) receive(ctx context.Context, stream etcdserverpb.Watch_WatchClient, f found, answers <-chan *etcdserverpb.WatchResponse, ended chan error, starting *time.Timer) error {
-	beat := time.NewTicker(pulse)
+	beat := time.NewTicker(w.limits.pulse)
 	defer beat.Stop()
 	again := time.NewTicker(w.reconcile)
 	defer again.Stop()
@@ -205,7 +204,7 @@ func (w *watch) receive(ctx context.Context, stream etcdserverpb.Watch_WatchClie
 				continue // the start has its own limit
 			}
 			if !alive {
-				return fmt.Errorf("no sign of life within %s", pulse)
+				return fmt.Errorf("no sign of life within %s", w.limits.pulse)
 			}
 			alive = false
 			ask := &etcdserverpb.WatchRequest_ProgressRequest{ProgressRequest: &etcdserverpb.WatchProgressRequest{}}
