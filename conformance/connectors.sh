@@ -23,7 +23,7 @@ tidy() {
   for pid in "${servers[@]:-}"; do
     [ -z "$pid" ] || { kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; } || true
   done
-  [ ! -d "$scratch/etcd" ] || conformance/connectors/etcd.sh "$scratch/etcd" stop
+  [ ! -d "$scratch/etcd" ] || python3 conformance/connectors/etcd.py "$scratch/etcd" stop
   rm -rf "$scratch"
 }
 trap tidy EXIT
@@ -72,8 +72,8 @@ for name in $wanted; do
       printf '\n--- etcd: left out, there is no etcd on this machine\n'
       continue
     fi
-    conformance/connectors/etcd.sh "$scratch/etcd" start
-    kit etcd etcd --uri "$(cat "$scratch/etcd/address")" --cluster-id kit --source-command "conformance/connectors/etcd.sh,$scratch/etcd"
+    address=$(python3 conformance/connectors/etcd.py "$scratch/etcd" start)
+    kit etcd etcd --uri "$address" --cluster-id kit --source-command "python3,$PWD/conformance/connectors/etcd.py,$scratch/etcd"
     ;;
   http)
     python3 conformance/connectors/store.py "$scratch/http" >"$scratch/http.address" &
@@ -96,12 +96,13 @@ for name in $wanted; do
       --source-command "python3,$cache/python/tests/change_source.py,$scratch/python/policies.db,kit"
     ;;
   go)
-    if [ ! -d templates/connector-go ]; then
+    if ! ls templates/connector-go/*.go >/dev/null 2>&1; then
       printf '\n--- go: left out, there is no template\n'
       continue
     fi
-    conformance/connectors/go_template.sh "$cache/go"
-    kit go "$cache"/go/build/mooncake-connector-* --uri "$scratch/go"
+    (cd templates/connector-go && go test ./... && go build -o "$cache/go/mooncake-connector-template" .) || { failed+=("go's build and tests"); continue; }
+    mkdir "$scratch/go"
+    kit go "$cache/go/mooncake-connector-template" --uri "file://$scratch/go/policy.yaml"
     ;;
   *)
     echo "connectors.sh: '$name' is none of file, etcd, http, python, go" >&2
