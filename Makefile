@@ -3,7 +3,7 @@
 GO ?= go
 TOOL := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: build run test race lint gen fuzz bench conformance docs e2e
+.PHONY: build run test race lint gen fuzz bench bench-compare perf conformance docs e2e
 
 build: ## the master, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -31,6 +31,12 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s) each
 
 bench: ## micro-benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-compare: ## micro-benchmarks of the hot path against their committed baseline
+	conformance/bench-compare.sh
+
+perf: ## against the C++ master, row by row; ROWS="single-8 memory" for some
+	conformance/perf.sh $(ROWS)
 
 conformance: ## the released clients against this master and the C++ ones
 	conformance/run.sh --quick

@@ -4,18 +4,33 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 smoke=${1:-}
 case "$smoke" in
-"") edits=200 kills=200 frames=1000000 documents=1000 operations=1000000 ;;
---smoke) edits=20 kills=10 frames=50000 documents=40 operations=100000 ;;
+"") edits=200 kills=200 changes=500 faults=1000 writing=1m frames=1000000 documents=1000 operations=1000000 ;;
+--smoke) edits=20 kills=10 changes=50 faults=18 writing=5s frames=50000 documents=40 operations=100000 ;;
 *) echo "usage: conformance/e2e.sh [--smoke]" >&2; exit 2 ;;
 esac
 go build -o bin/ ./cmd/... ./conformance/suite
 bin/suite policy-latency -rounds "$edits"
 bin/suite connector-kill -rounds "$kills"
+conformance/etcd.sh
+bin/suite etcd-latency -rounds "$changes"
+bin/suite etcd-faults -rounds "$faults"
+bin/suite etcd-writers -during "$writing"
+bin/suite etcd-size
 bin/suite bad-input -frames "$frames" -most "$documents"
 if [ -z "$smoke" ]; then
   CORE_MODEL_OPS=$operations go test -race -count 1 -timeout 60m -run 'Model' ./core
   conformance/fuzz.sh 10000000x
   conformance/run.sh
+  conformance/bench-compare.sh
+  conformance/perf.sh
 else
   CORE_MODEL_OPS=$operations go test -count 1 -run 'Model' ./core
+  conformance/bench-compare.sh --quick
+  # Only that it runs and writes what it should; the figures of so short a run say nothing.
+  perf=$(mktemp -d)
+  trap 'rm -rf "$perf"' EXIT
+  conformance/perf.sh --quick --json "$perf/rows.jsonl" single-8 full-memory-32 start scaling
+  bin/mooncake_bench report --out "$perf" "$perf/rows.jsonl" >/dev/null
+  points=$(grep -c '^{"kind":"row","row":".*"checks":\[{"figure":' "$perf/rows.jsonl")
+  [ "$points" -ge 9 ] || { echo "e2e: perf.sh wrote $points points, want at least 9" >&2; exit 1; }
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what this master has to show against the C++ master of release 0.3.13, row by row.
 #
-#   conformance/perf.sh [--quick] [FLAGS] [ROW...]     no row: the whole table, about an hour
+#   conformance/perf.sh [ROW...] [--quick] [FLAGS]     no row: the whole table, about an hour
 #   conformance/perf.sh --list                         the rows and about how long each takes
 #
 # A row is a name of --list or what names begin with before a dash: single, single-8, growth. FLAGS are those of

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,6 +22,7 @@ func tableCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	c := campaign{progress: stderr}
 	f.StringVar(&c.ours, "ours", defaultOurs, "`command` line of this master")
 	f.StringVar(&c.theirs, "theirs", "", "`command` line of the master that it is compared with")
+	f.StringVar(&c.floor, "floor", "", "`command` line of the least that a master could cost; default: mooncake_bench echo")
 	f.StringVar(&c.coreTest, "core_test", "", "test `binary` of the core, for the row scaling")
 	f.IntVar(&c.rounds, "rounds", 0, "runs of every side; 0: as many as the row says")
 	f.DurationVar(&c.length, "duration", 0, "length of the measured windows; 0: what the row says")
@@ -27,13 +30,27 @@ func tableCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	f.BoolVar(&c.quick, "quick", false, "a short run of everything, to see that it works; its figures say nothing")
 	path := f.String("json", "", "`file` to append one line of JSON per point to; - is standard output, and the table goes to standard error")
 	list := f.Bool("list", false, "print the rows and about how long each takes, and measure nothing")
-	if err := parse(f, args, stdout); err != nil {
-		return err
+	var names []string
+	for rest := args; ; rest = f.Args()[1:] { // flags may stand behind rows
+		if err := parse(f, rest, stdout); err != nil {
+			return err
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		names = append(names, f.Arg(0))
 	}
 	if err := errors.Join(between("rounds", c.rounds, 0, 10_000), between("duration", c.length, 0, maxRun), between("pin", c.pin, unset, 1023)); err != nil {
 		return err
 	}
-	rows, err := selectRows(tableRows(), f.Args())
+	if c.floor == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		c.floor = strconv.Quote(self) + " echo --rpc_port={rpc_port}"
+	}
+	rows, err := selectRows(tableRows(), names)
 	if err != nil {
 		return err
 	}

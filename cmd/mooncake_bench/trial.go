@@ -5,9 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -26,7 +24,7 @@ type trial struct {
 // variant is one side of a trial as a row describes it.
 type variant struct {
 	label  string
-	master string   // ours, theirs or echo
+	master string   // ours, theirs or floor
 	flags  string   // of the master
 	args   []string // of the load, beyond those of the trial
 }
@@ -35,7 +33,7 @@ type variant struct {
 const (
 	masterOurs   = "ours"
 	masterTheirs = "theirs"
-	masterEcho   = "echo"
+	masterEcho   = "floor" // named as the flag
 )
 
 // strictFlags turn strict tenants on, in this master and in the other.
@@ -44,6 +42,7 @@ const strictFlags = "--enable_multi_tenants=true --tenant_quota_connector_type=f
 // campaign is what a whole table is measured with.
 type campaign struct {
 	ours, theirs string // command lines
+	floor        string // command line of the echo
 	coreTest     string // test binary of the core
 	rounds       int    // 0: what the row says
 	length       time.Duration
@@ -85,11 +84,7 @@ func (b *campaign) contender(t *trial, v variant) (*contender, error) {
 	case masterTheirs:
 		c.Command = b.theirs
 	case masterEcho:
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		c.Command = strconv.Quote(self) + " echo --rpc_port={rpc_port}"
+		c.Command = b.floor
 	}
 	if c.Command == "" {
 		return nil, wrong(v.master, "no command line, and this row starts that master")
