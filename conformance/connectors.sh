@@ -100,7 +100,7 @@ for name in $wanted; do
       printf '\n--- go: left out, there is no template\n'
       continue
     fi
-    (cd templates/connector-go && go test ./... && go build -o "$cache/go/mooncake-connector-template" .) || { failed+=("go's build and tests"); continue; }
+    go build -o "$cache/go/mooncake-connector-template" ./templates/connector-go || { failed+=("go: it does not build"); continue; }
     mkdir "$scratch/go"
     kit go "$cache/go/mooncake-connector-template" --uri "file://$scratch/go/policy.yaml"
     ;;
