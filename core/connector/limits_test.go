@@ -52,7 +52,12 @@ func TestP4Versions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "policy.yaml")
 			write(t, path, "one")
-			dir, _ := installed(t, tt.kind)
+			var dir string
+			if tt.kind == "sdk" {
+				dir, _ = installed(t, tt.kind)
+			} else {
+				dir = versioned(t, tt.kind)
+			}
 			var log logged
 			d := deps(&log)
 			d.Dialects, d.Version = tt.host, "9.9"
@@ -80,7 +85,7 @@ func TestP4Versions(t *testing.T) {
 
 // TestP15LimitIsNamed loads a document beyond the limit of a message.
 func TestP15LimitIsNamed(t *testing.T) {
-	dir, _ := installed(t, "large")
+	dir := versioned(t, "large")
 	var log logged
 	c, err := Start(t.Context(), Spec{Type: "large", Dir: dir}, deps(&log))
 	if err != nil {

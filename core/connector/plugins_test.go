@@ -8,15 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/mooncake-go/mooncake-master/plugins/file"
 	connectorv1 "github.com/mooncake-go/mooncake-master/proto/connector/v1"
@@ -46,100 +43,12 @@ func serveAs(kind string) {
 		if err := os.WriteFile(os.Args[0]+".child", fmt.Append(nil, child.Process.Pid), 0o600); err != nil {
 			panic(err)
 		}
-	case "v1", "v2", "v1v2", "large":
-		serveVersions(kind)
 	}
 	sdk.Serve(file.New(sdk.Logger()))
 }
 
 // later is the name of the service in version 2 of the contract, which exists in tests only.
 const later = "mooncake.connector.v2test.Connector"
-
-// serveVersions serves a connector of a document that says which version was spoken.
-func serveVersions(kind string) {
-	sets := map[int]plugin.PluginSet{}
-	if kind != "v2" {
-		sets[1] = plugin.PluginSet{sdk.PluginName: &versioned{said: "one", large: kind == "large"}}
-	}
-	if strings.HasSuffix(kind, "v2") {
-		sets[2] = plugin.PluginSet{sdk.PluginName: &versioned{said: "two", name: later}}
-	}
-	os.Stdout = realStdout()
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  sdk.Handshake,
-		VersionedPlugins: sets,
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.MaxSendMsgSize(1<<30), grpc.MaxRecvMsgSize(1<<30))...)
-		},
-	})
-	os.Exit(0)
-}
-
-// realStdout finds the standard output that the SDK, which is part of this program too, has
-// put away before we ran: the one pipe that is not among the standard descriptors.
-func realStdout() *os.File {
-	now, _ := os.Readlink("/proc/self/fd/1")
-	fds, _ := os.ReadDir("/proc/self/fd")
-	for _, e := range fds {
-		fd, err := strconv.Atoi(e.Name())
-		to, _ := os.Readlink("/proc/self/fd/" + e.Name())
-		if err == nil && fd > 2 && strings.HasPrefix(to, "pipe:") && to != now {
-			return os.NewFile(uintptr(fd), "stdout")
-		}
-	}
-	panic("no standard output")
-}
-
-// versioned is a connector made without the SDK.
-type versioned struct {
-	plugin.NetRPCUnsupportedPlugin
-	connectorv1.UnimplementedConnectorServer
-	said, name string
-	large      bool
-}
-
-func (v *versioned) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	desc := connectorv1.Connector_ServiceDesc
-	if v.name != "" {
-		desc.ServiceName = v.name
-	}
-	s.RegisterService(&desc, v)
-	return nil
-}
-
-func (*versioned) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("this side serves")
-}
-
-func (v *versioned) Describe(context.Context, *connectorv1.DescribeRequest) (*connectorv1.DescribeResponse, error) {
-	return &connectorv1.DescribeResponse{Name: "versioned", Version: "1.2"}, nil
-}
-
-func (v *versioned) Configure(context.Context, *connectorv1.ConfigureRequest) (*connectorv1.ConfigureResponse, error) {
-	return &connectorv1.ConfigureResponse{}, nil
-}
-
-func (v *versioned) Load(context.Context, *connectorv1.LoadRequest) (*connectorv1.LoadResponse, error) {
-	document := []byte(v.said)
-	if v.large {
-		document = make([]byte, 65<<20)
-	}
-	return &connectorv1.LoadResponse{Present: true, Document: document, Revision: "r"}, nil
-}
-
-func (v *versioned) Watch(_ *connectorv1.WatchRequest, stream grpc.ServerStreamingServer[connectorv1.WatchResponse]) error {
-	sum := sha256.Sum256([]byte(v.said))
-	snapshot := &connectorv1.Snapshot{Document: []byte(v.said), Revision: "r", Sha256: sum[:]}
-	if err := stream.Send(&connectorv1.WatchResponse{Event: &connectorv1.WatchResponse_Snapshot{Snapshot: snapshot}}); err != nil {
-		return err
-	}
-	<-stream.Context().Done()
-	return status.FromContextError(stream.Context().Err()).Err()
-}
-
-func (*versioned) Stop(context.Context, *connectorv1.StopRequest) (*connectorv1.StopResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "kill me")
-}
 
 // renamed speaks to a service of another name.
 type renamed struct{ grpc.ClientConnInterface }
@@ -201,6 +110,42 @@ func install(t *testing.T, program, more string) {
 		t.Fatal(err)
 	}
 }
+
+// versioned makes a folder with a connector of a type that is made without the SDK.
+func versioned(t *testing.T, kind string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "mooncake-connector-"+kind)
+	if err := os.Link(builtVersioned(t), program); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// builtVersioned builds that program once.
+func builtVersioned(t *testing.T) string {
+	t.Helper()
+	buildVersioned.Do(func() {
+		path := filepath.Join(os.TempDir(), "versioned")
+		out, err := exec.Command("go", "build", "-o", path, "./testdata/versioned").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		versionedPath = path
+	})
+	return versionedPath
+}
+
+var (
+	buildVersioned sync.Once
+	versionedPath  string
+)
 
 func hashOf(t *testing.T, path string) string {
 	t.Helper()

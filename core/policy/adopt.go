@@ -47,6 +47,9 @@ func (m *Manager) adopt(doc Document, why string, meant bool) (Applied, error) {
 	for _, w := range warnings {
 		m.Logger.Warn("tenant quota policy: " + w.String())
 	}
+	if meant && m.making == nil {
+		m.edits.settle(set)
+	}
 	if !meant {
 		if err := m.guard(doc, sum, set); err != nil {
 			return Applied{}, err

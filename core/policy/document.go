@@ -101,7 +101,6 @@ func (m *Manager) Replace(ctx context.Context, document []byte, expected string,
 	if err != nil {
 		return Applied{}, persistent(err)
 	}
-	m.edits.settle(set)
 	return done, nil
 }
 

@@ -94,7 +94,6 @@ func (m *Manager) Confirm(ctx context.Context, revision string) (Applied, error)
 	if err != nil {
 		return Applied{}, persistent(err)
 	}
-	m.edits.settle(m.policies())
 	return done, nil
 }
 

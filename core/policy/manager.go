@@ -200,11 +200,19 @@ func (m *Manager) load(ctx context.Context) (Document, error) {
 }
 
 // lacking deals with a source that has no document to give. As long as there is no policy at
-// all, one that is absent where that means an empty one is taken as such.
+// all, one that is absent where that means an empty one is taken as such; one that has been
+// absent since is as it was.
 func (m *Manager) lacking(gone *Unavailable) {
 	m.mu.Lock()
 	known := m.force.known
+	still := known && m.force.origin == FromAbsent && gone.Kind == Absent
+	if still {
+		m.recovered()
+	}
 	m.mu.Unlock()
+	if still {
+		return
+	}
 	if !known && m.stored == nil && gone.Kind == Absent && m.Source.Status().AbsentIsEmpty {
 		m.applyAbsent(gone)
 		return

@@ -320,6 +320,19 @@ func TestStartErrors(t *testing.T) {
 	if err := m.Start(t.Context()); err != nil || r.applied != 1 || m.Status().State != Ready || m.Status().ContentHash != "" {
 		t.Errorf("absent means empty: %v, %+v", err, m.Status())
 	}
+	// The watch says the same once more, and what comes in between is forgotten.
+	m.handle(t.Context(), Event{Unavailable: s.gone})
+	if m.Status().State != Ready || len(m.Status().ReloadFailures) != 0 {
+		t.Errorf("still absent: %+v", m.Status())
+	}
+	m.handle(t.Context(), Event{Document: &Document{Content: []byte("["), Revision: "1"}})
+	if m.Status().State != Degraded {
+		t.Errorf("garbage: %+v", m.Status())
+	}
+	m.handle(t.Context(), Event{Unavailable: s.gone})
+	if m.Status().State != Ready || r.applied != 1 {
+		t.Errorf("absent again: %+v, applied %d times", m.Status(), r.applied)
+	}
 	m.Close()
 }
 
