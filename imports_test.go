@@ -35,6 +35,7 @@ var rooms = []struct {
 	{"sdk", []string{"sdk", "proto"}, false},
 	{"proto", []string{}, false},
 	{"plugins", []string{"sdk"}, false},
+	{"templates", []string{"sdk"}, false},
 	{"transport/structpack", []string{}, true},
 	{"transport", []string{"core", "transport"}, false},
 	{"conformance", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
@@ -53,7 +54,7 @@ func sources(t *testing.T, f func(name, pkg string, file *ast.File) error) {
 			return err
 		}
 		if d.IsDir() {
-			if base := d.Name(); base != "." && (strings.HasPrefix(base, ".") || base == "testdata" || base == "tools") {
+			if base := d.Name(); base != "." && (strings.HasPrefix(base, ".") || base == "testdata" || base == "tools" || base == "build") {
 				return filepath.SkipDir
 			}
 			if forbidden[d.Name()] {

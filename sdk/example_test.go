@@ -115,9 +115,10 @@ func Example() {
 	// 1 <nil>
 	// 1
 	// version: 1
+	//
 	// tenants:
-	//   - name: team-a
-	//     quota: 64GB
+	//   - name: "team-a"
+	//     quota: 68719476736
 	// true the source holds another revision: edition "1"
 }
 
