@@ -244,8 +244,8 @@ func etcdFaultRounds(ctx context.Context, e *environment, args []string) error {
 	}
 	fmt.Printf("%d faults, %d calls by %d clients without an error, %d looks at the policy; after %d rounds %s, after all %s\n",
 		*rounds, ops.Load(), *clients, reads.Load(), warm, before, after)
-	if after.descriptors > before.descriptors+4 || after.threads > before.threads+8 {
-		return fmt.Errorf("descriptors or threads grew: %s, then %s", before, after)
+	if after.descriptors > before.descriptors+4 || after.threads > before.threads+8 || after.master > before.master+64<<20 || after.connector > before.connector+32<<20 {
+		return fmt.Errorf("it holds more than before: %s, then %s", before, after)
 	}
 	if _, err := f.connector(); err != nil {
 		return err

@@ -77,6 +77,16 @@ func TestAuthentication(t *testing.T) {
 	_, err = connect(t, s.client, "user", "reader", "password_file", secret).Load(t.Context())
 	unavailableAs(t, err, sdk.Auth, "user 'reader'", secret)
 	r.await(t, "auth")
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, why := r.last(); strings.Contains(why, "user 'reader' has no password") && strings.Contains(why, "no such file") {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("%q does not say that the password file is gone", why)
+		}
+	}
 	write("newpw")
 	put(t, root, key, "four")
 	r.await(t, "doc four")

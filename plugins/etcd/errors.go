@@ -40,6 +40,8 @@ func (l *link) refused(err error, doing string) string {
 		return fmt.Sprintf("permission denied: etcd does not let us %s the key '%s' (%s)", doing, l.key, who)
 	case errors.Is(err, rpctypes.ErrAuthFailed):
 		return fmt.Sprintf("etcd refuses %s: wrong name, or wrong password in '%s'", who, l.password)
+	case errors.Is(err, rpctypes.ErrUserEmpty) && l.user != "":
+		return fmt.Sprintf("etcd wants a user name, and %s has no password: %s", who, l.troubles())
 	case errors.Is(err, rpctypes.ErrUserEmpty):
 		return "etcd wants a user name: set the options user and password_file"
 	case stale(err):
@@ -63,7 +65,7 @@ func (l *link) unavailable(err error) *sdk.Unavailable {
 	default:
 		text = plain(message(err))
 		switch more := l.troubles(); {
-		case more != "" && (strings.Contains(text, "connection error") || strings.Contains(text, "handshake failed")):
+		case more != "" && (strings.Contains(message(err), "connection error") || strings.Contains(text, "transport: ")):
 			text = more // the library tells of one member only
 		case more != "":
 			text += "; " + more
@@ -75,7 +77,7 @@ func (l *link) unavailable(err error) *sdk.Unavailable {
 			}
 		}
 	}
-	u.Reason = fmt.Sprintf("failed to load tenant quota policy from etcd key '%s' at %s: %s", l.key, l.places, text)
+	u.Reason = fmt.Sprintf("etcd key '%s' at %s can't be read: %s", l.key, l.places, text)
 	return u
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -166,7 +167,13 @@ func TestNobodyThere(t *testing.T) {
 		t.Errorf("it took %s, want about %s", took, quick.patience)
 	}
 	r := watching(t, c)
-	r.await(t, "unreachable")
+	if why := r.await(t, "unreachable"); strings.Count(why, "refused") != 1 {
+		t.Errorf("%q says it more than once", why)
+	}
+	time.Sleep(time.Second) // a few attempts
+	if all := r.reasons(); len(slices.Compact(all)) != 1 {
+		t.Errorf("the reason changes: %q", r.reasons())
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err = c.Save(ctx, []byte("x"), "")

@@ -152,6 +152,12 @@ func (r *recorder) all() []string {
 	return append([]string{}, r.events...)
 }
 
+func (r *recorder) reasons() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string{}, r.whys...)
+}
+
 // await waits until the newest event is this one, five seconds at most, and returns its reason.
 func (r *recorder) await(t *testing.T, event string) string {
 	t.Helper()

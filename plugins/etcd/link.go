@@ -96,6 +96,7 @@ func (l *link) config() clientv3.Config {
 		config.Username = l.user
 		if secret, err := l.readPassword(); err == nil {
 			config.Password = secret
+			l.note("password_file", nil)
 		} else {
 			config.Username = "" // the cluster will say that it wants one
 			l.note("password_file", err)
