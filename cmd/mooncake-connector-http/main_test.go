@@ -151,14 +151,14 @@ func (m *master) request(t *testing.T, method, path, body string) (int, string) 
 // until waits for a state of the connector and a text in the quotas.
 func (m *master) until(t *testing.T, state, quotas string) {
 	t.Helper()
-	var status struct{ State string }
+	var status struct{ Data struct{ State string } }
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		_, text := m.request(t, http.MethodGet, "/api/v1/tenant_quota_connector", "")
 		if err := json.Unmarshal([]byte(text), &status); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		_, now := m.request(t, http.MethodGet, "/api/v1/tenant_quotas", "")
-		if status.State == state && strings.Contains(now, quotas) {
+		if status.Data.State == state && strings.Contains(now, quotas) {
 			return
 		}
 		if time.Now().After(end) {

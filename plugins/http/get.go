@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/sdk"
@@ -76,10 +77,20 @@ func (v *server) send(req *http.Request) (*http.Response, *trouble) {
 		return nil, v.trouble(sdk.Auth, "%v", err)
 	}
 	resp, err := v.client().Do(req)
+	if err != nil && req.Method == http.MethodGet && req.Context().Err() == nil && lost(err) {
+		// A connection that was kept for the next request may have ended since.
+		v.close()
+		resp, err = v.client().Do(req.Clone(req.Context()))
+	}
 	if err != nil {
 		return nil, v.broken(req.Context(), err)
 	}
 	return resp, nil
+}
+
+// lost tells whether a connection ended, rather than never came to be.
+func lost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // body reads the whole document, or says why what came is none.
