@@ -29,10 +29,14 @@ const asMaster = "be-a-master"
 // TestMain lets the test binary be the executables that the test starts: the connector, when a
 // master started it, and the master.
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(sdk.CookieKey) != "":
+	if os.Getenv(sdk.CookieKey) != "" {
 		main()
-	case len(os.Args) > 1 && os.Args[1] == asMaster:
+	}
+	// A master starts its own executable again, as the guard of its connector.
+	if code, ok := app.Connector(os.Args[1:], os.Stderr); ok {
+		os.Exit(code)
+	}
+	if len(os.Args) > 1 && os.Args[1] == asMaster {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		code := app.Main(ctx, os.Args[2:], app.System("test"), os.Stdout, os.Stderr)
 		stop()
