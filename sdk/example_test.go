@@ -34,23 +34,23 @@ func (b *board) Configure(_ context.Context, config sdk.Config) error {
 }
 
 // now is the document, and a channel that is closed when it is another one.
-func (b *board) now() (sdk.Document, error, <-chan struct{}) {
+func (b *board) now() (sdk.Document, <-chan struct{}, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.document == nil {
-		return sdk.Document{}, &sdk.Unavailable{Kind: sdk.Absent, Reason: "nothing is written on the board"}, b.changed
+		return sdk.Document{}, b.changed, &sdk.Unavailable{Kind: sdk.Absent, Reason: "nothing is written on the board"}
 	}
-	return sdk.Document{Content: b.document, Revision: strconv.Itoa(b.edition)}, nil, b.changed
+	return sdk.Document{Content: b.document, Revision: strconv.Itoa(b.edition)}, b.changed, nil
 }
 
 func (b *board) Load(context.Context) (sdk.Document, error) {
-	doc, err, _ := b.now()
+	doc, _, err := b.now()
 	return doc, err
 }
 
 func (b *board) Watch(ctx context.Context, _ string, sink sdk.Sink) error {
 	for {
-		doc, err, changed := b.now()
+		doc, changed, err := b.now()
 		var why *sdk.Unavailable
 		if errors.As(err, &why) {
 			sink.Unavailable(why)
@@ -131,7 +131,7 @@ func ExampleRefuse() {
 
 // A source that can't be used is not an empty policy.
 func ExampleUnavailable() {
-	var err error = fmt.Errorf("reading the board: %w", &sdk.Unavailable{Kind: sdk.Auth, Reason: "the kitchen is locked"})
+	err := fmt.Errorf("reading the board: %w", &sdk.Unavailable{Kind: sdk.Auth, Reason: "the kitchen is locked"})
 	var why *sdk.Unavailable
 	fmt.Println(errors.As(err, &why), why.Kind, why.Reason)
 	// Output: true auth the kitchen is locked

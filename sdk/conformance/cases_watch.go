@@ -77,6 +77,9 @@ func firstSnapshot(ctx context.Context, k *kit) error {
 	return nil
 }
 
+// quietLimit is how long nothing must come; it is not the connector that is waited for.
+const quietLimit = 2 * time.Second
+
 func fromRevision(ctx context.Context, k *kit) error {
 	now, err := k.current(ctx)
 	if err != nil {
@@ -92,7 +95,7 @@ func fromRevision(ctx context.Context, k *kit) error {
 		return err
 	}
 	defer w.close()
-	quiet, cancel := context.WithTimeout(ctx, k.limit(cancelLimit))
+	quiet, cancel := context.WithTimeout(ctx, quietLimit)
 	defer cancel()
 	event, err := w.first(quiet, k.limit(eventLimit))
 	switch {
@@ -160,6 +163,9 @@ func twoWatches(ctx context.Context, k *kit) error {
 		return err
 	}
 	defer two.close()
+	if _, err := two.first(ctx, k.limit(eventLimit)); err != nil {
+		return fmt.Errorf("Watch 2 of two: %w", err)
+	}
 	next := document(20)
 	if err := k.source.Set(ctx, next); err != nil {
 		return err
