@@ -3,9 +3,11 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,14 +36,24 @@ func freePorts(host string, n int) []string {
 	return all
 }
 
+// clusters are the ids given to tests, by test: one that is run again gets another.
+var clusters sync.Map
+
+var clusterCount atomic.Int64
+
 // clusterOf makes a cluster id of a test's name.
 func clusterOf(t *testing.T) string {
-	return strings.Map(func(r rune) rune {
+	name := strings.Map(func(r rune) rune {
 		if r == '/' || r == ' ' {
 			return '-'
 		}
 		return r
 	}, t.Name())
+	if id, known := clusters.Load(t); known {
+		return id.(string)
+	}
+	id, _ := clusters.LoadOrStore(t, fmt.Sprint(name, "-", clusterCount.Add(1)))
+	return id.(string)
 }
 
 func keyOf(t *testing.T) string { return "mooncake-store/" + clusterOf(t) + "/tenant_quota_policy" }
