@@ -164,6 +164,9 @@ func hostUntilKilled(spec Spec) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	for c.pid() == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	fmt.Println(c.pid())
 	time.Sleep(time.Minute)
 	os.Exit(1)
