@@ -16,6 +16,7 @@ import (
 )
 
 func TestConnectorList(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"mooncake-connector-good": 0o755, "mooncake-connector-open": 0o777, "mooncake-connector-plain": 0o644, "mooncake-connector-file": 0o755, "other": 0o755, "mooncake-connector-": 0o755} {
 		path := filepath.Join(dir, name)
@@ -35,6 +36,7 @@ func TestConnectorList(t *testing.T) {
 }
 
 func TestConnectorChecksum(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(path, []byte("abc"), 0o755); err != nil {
 		t.Fatal(err)
@@ -49,6 +51,7 @@ func TestConnectorChecksum(t *testing.T) {
 }
 
 func TestConnectorInfo(t *testing.T) {
+	t.Parallel()
 	golden(t, "connector-info", ctl(t, "", "connector", "info", "file"))
 	a := decode[about](t, ctl(t, "", "connector", "info", "file", "-o", "json"))
 	if a.Name != "file" || a.Protocol != sdk.ProtocolVersion || !a.Writable || !json.Valid(a.OptionsSchema) || a.AbsentMeans != "error" {
@@ -64,6 +67,7 @@ func TestConnectorInfo(t *testing.T) {
 }
 
 func TestConnectorExecOnce(t *testing.T) {
+	t.Parallel()
 	path := write(t, "tenants.yaml", twoTenants)
 	r := ctl(t, "", "connector", "exec", "file", "--uri", path, "load")
 	if r.code != exitOK || r.stdout != twoTenants || !strings.Contains(r.stderr, "valid: 2 tenants") {
@@ -100,6 +104,7 @@ func TestConnectorExecOnce(t *testing.T) {
 
 // TestConnectorExecWatch reads the events as a program would, while the source changes.
 func TestConnectorExecWatch(t *testing.T) {
+	t.Parallel()
 	path := write(t, "tenants.yaml", twoTenants)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -160,6 +165,7 @@ func TestConnectorExecWatch(t *testing.T) {
 
 // TestConnectorExecConversation gives commands line by line.
 func TestConnectorExecConversation(t *testing.T) {
+	t.Parallel()
 	path := write(t, "tenants.yaml", twoTenants)
 	next := write(t, "next.yaml", "version: 1\ntenants: []\n")
 	in, typed := io.Pipe()
@@ -194,6 +200,7 @@ func TestConnectorExecConversation(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	if r := ctl(t, "", "connector", "conformance", "--list"); r.code != exitOK || strings.Count(r.stdout, "\n") < 10 {
 		t.Errorf("list: %+v", r)
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestPolicyCheck(t *testing.T) {
+	t.Parallel()
 	golden(t, "check-good", ctl(t, "", "policy", "check", "testdata/good.yaml"))
 	golden(t, "check-bad", ctl(t, "", "policy", "check", "testdata/good.yaml", "testdata/bad.yaml"))
 	golden(t, "check-strict", ctl(t, "", "policy", "check", "--strict", "testdata/warned.yaml"))
@@ -61,6 +62,7 @@ func call[Q, A any](t *testing.T, c *rpc.Client, row *wire.RPC[Q, A], q Q) (a A)
 
 // TestPlanAndApply takes one policy through its life at a real master.
 func TestPlanAndApply(t *testing.T) {
+	t.Parallel()
 	rpcAddress, admin, file := tenantMaster(t, "version: 1\ntenants:\n  - name: a # the first\n    quota: 64MB\n  - name: b\n    quota: 64MB\n  - name: c\n    quota: 32MB\n")
 	fill(t, rpcAddress, "a", 256<<20, 16<<20, 16<<20)
 	env := map[string]string{"MOONCAKE_MASTER": admin}
@@ -111,6 +113,7 @@ func TestPlanAndApply(t *testing.T) {
 
 // TestRemovalGuard removes most tenants at a master that wants to be asked first.
 func TestRemovalGuard(t *testing.T) {
+	t.Parallel()
 	_, admin, file := tenantMaster(t, "version: 1\ntenants:\n  - name: a\n    quota: 1MB\n  - name: b\n    quota: 1MB\n  - name: c\n    quota: 1MB\n", "--tenant_quota_max_removal_percent=50")
 	env := map[string]string{"MOONCAKE_MASTER": admin}
 	few := write(t, "few.yaml", "version: 1\ntenants:\n  - name: a\n    quota: 1MB\n")

@@ -66,6 +66,7 @@ func atTerminal(t *testing.T, typed string, env []string, args ...string) (code 
 }
 
 func TestColorOnlyOnATerminal(t *testing.T) {
+	t.Parallel()
 	const colored = "\x1b[32mvalid\x1b[0m"
 	if code, seen := atTerminal(t, "", nil, "policy", "check", "testdata/good.yaml"); code != 0 || !strings.Contains(seen, colored) {
 		t.Errorf("at a terminal: %d, %q", code, seen)
@@ -92,6 +93,7 @@ func TestColorOnlyOnATerminal(t *testing.T) {
 }
 
 func TestProgressOnlyOnATerminal(t *testing.T) {
+	t.Parallel()
 	args := []string{"connector", "conformance", "file", "--case", "describe/*"}
 	if code, seen := atTerminal(t, "", nil, args...); code != 0 || !strings.Contains(seen, "\r\x1b[K") {
 		t.Errorf("at a terminal: %d, %q", code, seen)
@@ -103,6 +105,7 @@ func TestProgressOnlyOnATerminal(t *testing.T) {
 
 // TestConfirmation asks a person, and nobody else.
 func TestConfirmation(t *testing.T) {
+	t.Parallel()
 	_, admin, file := tenantMaster(t, twoTenants)
 	next := write(t, "next.yaml", "version: 1\ntenants: []\n")
 	apply := []string{"policy", "apply", next, "--master", admin}
