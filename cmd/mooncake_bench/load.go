@@ -423,6 +423,9 @@ func (l *load) count(s *slot, answered uint64, now int64) {
 	if !inside {
 		return
 	}
+	if !l.spec.beside && !w.any.Load() {
+		w.any.Store(true)
+	}
 	if answered > 0 {
 		r.ops++
 	} else {

@@ -30,12 +30,14 @@ type window struct {
 	onEnd        func()
 	running      atomic.Int32 // loads that may still find work
 	begun, ended sync.Once
+	any          atomic.Bool // an operation has ended within
 }
 
 // now returns the phase.
 func (w *window) now() phase { return phase(w.phase.Load()) }
 
-// advance moves the window on if it is time.
+// advance moves the window on if it is time. A window in which nothing has ended yet goes on:
+// on a machine that is busy with other things it would have nothing to say.
 func (w *window) advance(now int64) {
 	if w.now() == warming && now-w.start >= w.warm {
 		w.begun.Do(func() {
@@ -44,7 +46,7 @@ func (w *window) advance(now int64) {
 			w.phase.Store(int32(measuring))
 		})
 	}
-	if w.now() == measuring && w.length > 0 && now-w.begin.Load() >= w.length {
+	if w.now() == measuring && w.length > 0 && now-w.begin.Load() >= w.length && w.any.Load() {
 		w.finish(now)
 	}
 }
@@ -64,7 +66,7 @@ func (w *window) edge() (int64, bool) {
 	case warming:
 		return w.start + w.warm, true
 	case measuring:
-		return w.begin.Load() + w.length, w.length > 0
+		return w.begin.Load() + w.length, w.length > 0 && w.any.Load()
 	}
 	return 0, false
 }

@@ -125,6 +125,11 @@ func TestUnsent(t *testing.T) {
 		}
 	}
 	w.advance(1e9)
+	if w.now() != measuring {
+		t.Fatal("a window in which nothing has ended is over")
+	}
+	w.any.Store(true) // as if something else had ended
+	w.advance(1e9)
 	l.answerAll(t, encodedTrue(), 2e9)
 	l.missed()
 	if l.rec.unsent != 99 || l.rec.latency.TotalCount() != 100 {
