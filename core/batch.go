@@ -32,6 +32,7 @@ func byShard(space *object.Space, keys []string, f func(sh *object.Shard, indexe
 		s.hashes[i] = h
 		s.starts[space.ShardIndex(h)+1]++
 	}
+	space.Warm(s.hashes)
 	for i := range shards {
 		s.starts[i+1] += s.starts[i]
 	}

@@ -26,7 +26,7 @@ func get(s *Space, key string) *Object {
 	return sh.Get(h, key)
 }
 
-func any(s *Space, key string) *Object {
+func anyOf(s *Space, key string) *Object {
 	sh, h := s.Locate(key)
 	sh.RLock()
 	defer sh.RUnlock()
@@ -127,7 +127,7 @@ func TestDoomHidesTheWholeGroupOrNobody(t *testing.T) {
 		if get(s, keyOf(s, o)) != nil {
 			t.Errorf("%s is still found", keyOf(s, o))
 		}
-		if any(s, keyOf(s, o)) != o {
+		if anyOf(s, keyOf(s, o)) != o {
 			t.Errorf("%s has left the table already", keyOf(s, o))
 		}
 	}

@@ -1,10 +1,13 @@
 package object
 
+import "sync/atomic"
+
 // index finds slots by the hash of their key: open addressing with linear probing. An entry
 // is hash<<32 | slot+1; zero is empty.
 type index struct {
-	entries []uint64 // length is a power of two
+	entries []uint64 // length is a power of two; written atomically, since a glance takes no lock
 	used    int
+	shown   atomic.Pointer[[]uint64] // entries, for glances
 }
 
 func (x *index) len() int { return x.used }
@@ -41,7 +44,7 @@ func (x *index) put(e uint64) {
 	for x.entries[i] != 0 {
 		i = (i + 1) & mask
 	}
-	x.entries[i] = e
+	atomic.StoreUint64(&x.entries[i], e)
 }
 
 func (x *index) grow() {
@@ -52,6 +55,38 @@ func (x *index) grow() {
 			x.put(e)
 		}
 	}
+	entries := x.entries
+	x.shown.Store(&entries)
+}
+
+// home returns where a search for the hash begins. It needs no lock.
+func (x *index) home(hash uint32) *uint64 {
+	shown := x.shown.Load()
+	if shown == nil {
+		return nil
+	}
+	entries := *shown
+	return &entries[hash&uint32(len(entries)-1)]
+}
+
+// glance is find without the lock: what it returns may be old, or some other object's.
+func (x *index) glance(hash uint32) (slot uint32, ok bool) {
+	shown := x.shown.Load()
+	if shown == nil {
+		return 0, false
+	}
+	entries := *shown
+	mask := uint32(len(entries) - 1)
+	for i := range uint32(8) {
+		e := atomic.LoadUint64(&entries[(hash+i)&mask])
+		if e == 0 {
+			return 0, false
+		}
+		if uint32(e>>32) == hash {
+			return uint32(e) - 1, true
+		}
+	}
+	return 0, false
 }
 
 // remove takes a slot out and closes the gap, so that no search stops too early.
@@ -67,7 +102,7 @@ func (x *index) remove(hash, slot uint32) {
 	}
 	x.used--
 	for j := i; ; {
-		x.entries[i] = 0
+		atomic.StoreUint64(&x.entries[i], 0)
 		for {
 			j = (j + 1) & mask
 			e := x.entries[j]
@@ -76,7 +111,7 @@ func (x *index) remove(hash, slot uint32) {
 			}
 			// An entry may move into the gap unless it is at home between the gap and itself.
 			if home := uint32(e>>32) & mask; (j-home)&mask >= (j-i)&mask {
-				x.entries[i] = e
+				atomic.StoreUint64(&x.entries[i], e)
 				i = j
 				break
 			}

@@ -43,11 +43,11 @@ type Object struct {
 	first Replica // the usual single copy; more are with the shard
 	slot  evict.Slot
 
-	hash   uint32 // what the index of the shard knows it by
-	self   uint32 // number of the slot
-	gen    uint32 // raised when the slot's object dies
-	key    uint32 // block of the key's bytes
-	keyLen uint32
+	name atomic.Uint64 // of the key: block << 32 | length; atomic for glances
+
+	hash uint32 // what the index of the shard knows it by
+	self uint32 // number of the slot
+	gen  uint32 // raised when the slot's object dies
 
 	replicas uint16
 	shard    uint16
@@ -79,6 +79,12 @@ func (o *Object) Generation() uint32 { return o.gen }
 
 // Found turns what an eviction order gave into a Ref.
 func Found(o *Object, generation uint32) Ref { return Ref{o, generation} }
+
+// keyAt returns the block of the key's bytes, and how many there are.
+func (o *Object) keyAt() (block uint32, length int) {
+	n := o.name.Load()
+	return uint32(n >> 32), int(uint32(n))
+}
 
 // OrderSlot lets the eviction order keep its place in the object.
 func (o *Object) OrderSlot() *evict.Slot { return &o.slot }

@@ -29,10 +29,11 @@ type Shard struct {
 // Key returns the key of a live object. The string lies in the shard's memory: it is good only
 // while the lock is held.
 func (sh *Shard) Key(o *Object) string {
-	if o.keyLen == 0 {
+	block, length := o.keyAt()
+	if length == 0 {
 		return ""
 	}
-	return unsafe.String(&sh.keys.of(int(o.keyLen)).at(o.key)[0], int(o.keyLen))
+	return unsafe.String(&sh.keys.of(length).at(block)[0], length)
 }
 
 // KeyCopy returns a copy of the key that may be kept.
@@ -52,7 +53,7 @@ func (sh *Shard) GetAny(h Hash, key string) *Object {
 	hash := h.index()
 	slot, next, ok := sh.index.find(hash, hash)
 	for ok {
-		if o := sh.slab.at(slot); int(o.keyLen) == len(key) && sh.Key(o) == key {
+		if o := sh.slab.at(slot); sh.Key(o) == key {
 			return o
 		}
 		slot, next, ok = sh.index.find(hash, next)
@@ -81,11 +82,12 @@ func (sh *Shard) Insert(h Hash, key string, size uint64, owner segment.UUID, now
 	o.write.Store(now)
 	o.hash = h.index()
 	b := sh.keys.of(len(key))
-	o.keyLen = uint32(len(key))
+	block := uint32(0)
 	if len(key) > 0 {
-		o.key = b.take()
-		copy(b.at(o.key), key)
+		block = b.take()
+		copy(b.at(block), key)
 	}
+	o.name.Store(uint64(block)<<32 | uint64(uint32(len(key))))
 	sh.index.insert(o.hash, o.self)
 	return o
 }
@@ -106,9 +108,9 @@ func (sh *Shard) Delete(o *Object) {
 	}
 	sh.space.Order.Remove(o)
 	sh.index.remove(o.hash, o.self)
-	if o.keyLen > 0 {
-		b := sh.keys.of(int(o.keyLen))
-		b.free = append(b.free, o.key)
+	if block, length := o.keyAt(); length > 0 {
+		b := sh.keys.of(length)
+		b.free = append(b.free, block)
 	}
 	o.flags = flagDead
 	o.gen++

@@ -1,6 +1,9 @@
 package object
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // Slots are numbered through chunks that double in size, from firstChunk up to fullChunk, and
 // stay that long from there on: a tenant with few objects takes little, and growing never
@@ -38,13 +41,27 @@ func chunkLen(chunk int) int {
 type objects struct {
 	shard  uint16 // whose slab it is
 	chunks [][]Object
-	used   uint32 // slots that were ever taken
-	free   uint32 // 1 + first free slot; its self is 1 + the next; 0 = none
+	shown  atomic.Pointer[[][]Object] // chunks, for glances
+	used   uint32                     // slots that were ever taken
+	free   uint32                     // 1 + first free slot; its self is 1 + the next; 0 = none
 }
 
 func (s *objects) at(slot uint32) *Object {
 	chunk, offset := place(slot)
 	return &s.chunks[chunk][offset]
+}
+
+// glance is at without the lock, nil for a slot that is not there.
+func (s *objects) glance(slot uint32) *Object {
+	shown := s.shown.Load()
+	if shown == nil {
+		return nil
+	}
+	chunk, offset := place(slot)
+	if int(chunk) >= len(*shown) {
+		return nil
+	}
+	return &(*shown)[chunk][offset]
 }
 
 // take returns an empty slot. Its generation and place in the eviction order are those it was
@@ -60,6 +77,8 @@ func (s *objects) take() *Object {
 		chunk, _ := place(slot)
 		if int(chunk) == len(s.chunks) {
 			s.chunks = append(s.chunks, make([]Object, chunkLen(int(chunk))))
+			chunks := s.chunks
+			s.shown.Store(&chunks)
 		}
 		s.used++
 		o = s.at(slot)
@@ -109,6 +128,7 @@ func (s *objects) some(from, slots uint32, f func(*Object)) (next uint32) {
 type blocks struct {
 	size   int
 	chunks [][]byte
+	shown  atomic.Pointer[[][]byte] // chunks, for glances
 	used   uint32
 	free   []uint32
 }
@@ -128,6 +148,8 @@ func (b *blocks) take() uint32 {
 	chunk, _ := place(block)
 	if int(chunk) == len(b.chunks) {
 		b.chunks = append(b.chunks, make([]byte, chunkLen(int(chunk))*b.size))
+		chunks := b.chunks
+		b.shown.Store(&chunks)
 	}
 	b.used++
 	return block
@@ -137,10 +159,33 @@ func (b *blocks) take() uint32 {
 const keyGrain = 16
 
 // keys keeps the bytes of one shard's keys, blocks of one size for keys of about one length.
-type keys struct{ sizes []*blocks }
+type keys struct {
+	sizes []*blocks
+	shown atomic.Pointer[[]*blocks] // sizes, for glances
+}
+
+func blockSize(length int) int { return (length + keyGrain - 1) / keyGrain * keyGrain }
+
+// glance returns where the key in a block begins without the lock, nil if it is not there.
+func (k *keys) glance(block uint32, length int) *byte {
+	shown := k.shown.Load()
+	if shown == nil {
+		return nil
+	}
+	for _, b := range *shown {
+		if b.size != blockSize(length) {
+			continue
+		}
+		chunk, offset := place(block)
+		if chunks := b.shown.Load(); chunks != nil && int(chunk) < len(*chunks) {
+			return &(*chunks)[chunk][int(offset)*b.size]
+		}
+	}
+	return nil
+}
 
 func (k *keys) of(length int) *blocks {
-	size := (length + keyGrain - 1) / keyGrain * keyGrain
+	size := blockSize(length)
 	for _, b := range k.sizes {
 		if b.size == size {
 			return b
@@ -148,5 +193,7 @@ func (k *keys) of(length int) *blocks {
 	}
 	b := &blocks{size: size}
 	k.sizes = append(k.sizes, b)
+	sizes := k.sizes
+	k.shown.Store(&sizes)
 	return b
 }
