@@ -2,17 +2,20 @@ package admin
 
 import (
 	"math"
+	"runtime"
 	"runtime/metrics"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // runtimeCollector prints what the garbage collector of this program costs: processor time,
-// the part of it that requests had to give, and how long it stopped everything. The names are
+// the part of it that requests had to give, and how long it stopped everything; and how many
+// goroutines there are. The names are
 // those of the Go client library of Prometheus.
 type runtimeCollector struct {
-	counters []runtimeCounter
-	pauses   *prometheus.Desc
+	counters   []runtimeCounter
+	pauses     *prometheus.Desc
+	goroutines *prometheus.Desc
 }
 
 type runtimeCounter struct {
@@ -34,7 +37,10 @@ var pauseBounds = func() []float64 {
 }()
 
 func newRuntimeCollector() *runtimeCollector {
-	c := &runtimeCollector{pauses: prometheus.NewDesc("go_sched_pauses_total_gc_seconds", "how long the garbage collector stopped the program each time", nil, nil)}
+	c := &runtimeCollector{
+		pauses:     prometheus.NewDesc("go_sched_pauses_total_gc_seconds", "how long the garbage collector stopped the program each time", nil, nil),
+		goroutines: prometheus.NewDesc("go_goroutines", "goroutines there are", nil, nil),
+	}
 	for _, m := range []struct{ sample, name, help string }{
 		{"/cpu/classes/gc/total:cpu-seconds", "go_cpu_classes_gc_total_cpu_seconds_total", "processor time of the garbage collector, idle time that it used among it"},
 		{"/cpu/classes/gc/mark/assist:cpu-seconds", "go_cpu_classes_gc_mark_assist_cpu_seconds_total", "processor time that goroutines gave to the garbage collector because they allocated"},
@@ -52,10 +58,12 @@ func (c *runtimeCollector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- m.desc
 	}
 	ch <- c.pauses
+	ch <- c.goroutines
 }
 
 // Collect is part of prometheus.Collector.
 func (c *runtimeCollector) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(c.goroutines, prometheus.GaugeValue, float64(runtime.NumGoroutine()))
 	samples := make([]metrics.Sample, 0, len(c.counters)+1)
 	for _, m := range c.counters {
 		samples = append(samples, metrics.Sample{Name: m.sample})

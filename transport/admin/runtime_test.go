@@ -51,6 +51,9 @@ func TestRuntimeMetrics(t *testing.T) {
 	if after["go_cpu_classes_gc_mark_assist_cpu_seconds_total"] == nil || after["go_cpu_classes_gc_mark_idle_cpu_seconds_total"] == nil {
 		t.Errorf("series are missing: %v", after)
 	}
+	if n := after["go_goroutines"].GetGauge().GetValue(); n < 1 {
+		t.Errorf("%v goroutines", n)
+	}
 	const pauses = "go_sched_pauses_total_gc_seconds"
 	a, b := after[pauses].GetHistogram(), before[pauses].GetHistogram()
 	if a.GetSampleCount() <= b.GetSampleCount() || a.GetSampleSum() <= b.GetSampleSum() {
