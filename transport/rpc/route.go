@@ -32,6 +32,9 @@ func (c *Call) Pause() {
 	}
 }
 
+// Yield lets others have the processor, the event loops among them. No lock may be held.
+func Yield() { yield() }
+
 // Trait is something that a server should know about a call before it handles one.
 type Trait int
 

@@ -61,6 +61,7 @@ func (s *Server) build() (err error) {
 		Rand:           process{},
 		Log:            s.log.Named("core"),
 		SegmentExpired: s.metadata.expired,
+		Yield:          rpc.Yield,
 	})
 	if err != nil {
 		return err
