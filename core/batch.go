@@ -1,11 +1,14 @@
 package core
 
 import (
+	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
 
 // sorter is the scratch space for grouping a batch by shard.
@@ -20,15 +23,19 @@ var sorters = sync.Pool{New: func() any { return new(sorter) }}
 // byShard calls f once for each shard that has keys of the batch, with their indexes in batch
 // order, so that each shard's lock is taken once. hashes are those of all keys.
 func byShard(space *object.Space, keys []string, f func(sh *object.Shard, indexes []int32, hashes []object.Hash)) {
+	groupByShard(space, len(keys), func(i int) string { return keys[i] }, f)
+}
+
+func groupByShard(space *object.Space, keys int, key func(i int) string, f func(sh *object.Shard, indexes []int32, hashes []object.Hash)) {
 	shards := space.Shards()
 	s := sorters.Get().(*sorter)
 	defer sorters.Put(s)
-	s.hashes = resize(s.hashes, len(keys))
-	s.order = resize(s.order, len(keys))
+	s.hashes = resize(s.hashes, keys)
+	s.order = resize(s.order, keys)
 	s.starts = resize(s.starts, len(shards)+1)
 	clear(s.starts)
-	for i, key := range keys {
-		h := space.Hash(key)
+	for i := range keys {
+		h := space.Hash(key(i))
 		s.hashes[i] = h
 		s.starts[space.ShardIndex(h)+1]++
 	}
@@ -65,23 +72,58 @@ func resized[E any](s []E, n int) []E {
 	return append(s[:cap(s)], make([]E, n-cap(s))...)
 }
 
-// pieceKeys is after how many keys a long batch makes room for what it has taken, and lets others
-// have the processor.
+// pieceKeys is after how many keys a long batch of writes makes room for what it has taken, and lets
+// others have its shards and the processor.
 const pieceKeys = 128
+
+// inShards calls f for each key, those of a piece by shard and each shard's in their order, with the
+// shard locked for writing: its lock is taken once in a piece.
+func (m *Master) inShards(space *object.Space, keys int, key func(i int) string, f func(sh *object.Shard, h object.Hash, i int)) {
+	for from := 0; from < keys; from += pieceKeys {
+		if from >= 2*pieceKeys {
+			m.yield()
+		}
+		groupByShard(space, min(pieceKeys, keys-from), func(i int) string { return key(from + i) }, func(sh *object.Shard, indexes []int32, hashes []object.Hash) {
+			sh.Lock()
+			defer sh.Unlock()
+			for _, i := range indexes {
+				f(sh, hashes[i], from+int(i))
+			}
+		})
+	}
+}
+
+// eachKey is inShards for a tenant as request found it, that appends an answer for each key to out.
+func (m *Master) eachKey(k *keeper, code errcode.Code, keys int, key func(i int) string, out []errcode.Result[errcode.Void], f func(sh *object.Shard, h object.Hash, i int) errcode.Code) []errcode.Result[errcode.Void] {
+	first := len(out)
+	out = slices.Grow(out, keys)[:first+keys]
+	results := out[first:]
+	if k == nil {
+		if code == errcode.OK {
+			code = errcode.ObjectNotFound
+		}
+		for i := range results {
+			results[i].Code = code
+		}
+		return out
+	}
+	m.inShards(k.space, keys, key, func(sh *object.Shard, h object.Hash, i int) { results[i].Code = f(sh, h, i) })
+	return out
+}
 
 // BatchPutStart is PutStart for each key with its size, in order; each stands for itself. It
 // returns out with exactly one element per key, reusing what it holds. Where the numbers of
 // keys, sizes and per-key fields differ, every key is answered InvalidParams.
 func (m *Master) BatchPutStart(client segment.UUID, tenantName string, keys []string, sizes []uint64, config *object.ReplicateConfig, out []errcode.Result[[]object.ReplicaDescriptor]) []errcode.Result[[]object.ReplicaDescriptor] {
-	return m.startBatch(client, tenantName, keys, sizes, config, out, m.put)
+	return m.startBatch(client, tenantName, keys, sizes, config, out, m.put, true)
 }
 
 // BatchUpsertStart is UpsertStart for each key, otherwise like BatchPutStart.
 func (m *Master) BatchUpsertStart(client segment.UUID, tenantName string, keys []string, sizes []uint64, config *object.ReplicateConfig, out []errcode.Result[[]object.ReplicaDescriptor]) []errcode.Result[[]object.ReplicaDescriptor] {
-	return m.startBatch(client, tenantName, keys, sizes, config, out, m.upsert)
+	return m.startBatch(client, tenantName, keys, sizes, config, out, m.upsert, false)
 }
 
-func (m *Master) startBatch(client segment.UUID, tenantName string, keys []string, sizes []uint64, config *object.ReplicateConfig, out []errcode.Result[[]object.ReplicaDescriptor], start starter) []errcode.Result[[]object.ReplicaDescriptor] {
+func (m *Master) startBatch(client segment.UUID, tenantName string, keys []string, sizes []uint64, config *object.ReplicateConfig, out []errcode.Result[[]object.ReplicaDescriptor], start starter, together bool) []errcode.Result[[]object.ReplicaDescriptor] {
 	out = resized(out, len(keys))
 	refuse := errcode.OK
 	if len(keys) != len(sizes) || !perKey(config, len(keys)) {
@@ -98,52 +140,100 @@ func (m *Master) startBatch(client segment.UUID, tenantName string, keys []strin
 	m.clients.RememberHost(client, config.HostID)
 	w := newWrite(client, config)
 	defer w.recycle()
-	w.ids = uint64(len(keys))
-	w.nextID = m.replicaID.Add(w.ids) - w.ids + 1
-	sticky := *config
-	for i, key := range keys {
-		out[i].Value, out[i].Code = m.startKey(tenantName, w, key, sizes[i], i, out[i].Value[:0], start)
-		if config.PreferAllocInSameNode && w.config == config && out[i].Code == errcode.OK && len(out[i].Value) > 0 {
-			// The rest of the batch follows the first object to its node.
-			last := out[i].Value[len(out[i].Value)-1]
-			sticky.PreferredSegment = last.Location.Memory.Buffer.Endpoint
-			w.config = &sticky
+	w.reserve(m, len(keys))
+	for from := 0; from < len(keys); from += pieceKeys {
+		end := min(from+pieceKeys, len(keys))
+		if from >= 2*pieceKeys {
+			m.yield()
 		}
-		if i%pieceKeys == pieceKeys-1 {
-			m.finish(w)
-			if i >= 2*pieceKeys {
-				m.yield()
+		if !together || !m.startTogether(tenantName, w, keys, sizes, from, end, out) {
+			for i := from; i < end; i++ {
+				m.startNext(tenantName, w, keys[i], sizes[i], i, &out[i], start)
+			}
+		}
+		m.finish(w)
+	}
+	return out
+}
+
+// startNext starts one key of a batch. The rest of a batch that wants it follows the first object
+// to its node.
+func (m *Master) startNext(tenantName string, w *write, key string, size uint64, i int, out *errcode.Result[[]object.ReplicaDescriptor], start starter) {
+	out.Value, out.Code = m.startKey(tenantName, w, key, size, i, out.Value[:0], start)
+	if w.config.PreferAllocInSameNode && !w.followed && out.Code == errcode.OK && len(out.Value) > 0 {
+		last := out.Value[len(out.Value)-1]
+		sticky := *w.config
+		sticky.PreferredSegment = last.Location.Memory.Buffer.Endpoint
+		w.config, w.followed = &sticky, true
+	}
+}
+
+// startTogether starts the keys of a piece by shard if it cannot matter in which order: all of them
+// fit, and none chooses where the next one goes. It reports whether it has; what didn't fit all
+// the same, because somebody else was quicker, has been started by itself.
+func (m *Master) startTogether(tenantName string, w *write, keys []string, sizes []uint64, from, end int, out []errcode.Result[[]object.ReplicaDescriptor]) bool {
+	c := w.config
+	k, code := m.writer(tenantName)
+	if code != errcode.OK || c.PreferAllocInSameNode || !m.roomy(k, sizes[from:end], c.ReplicaNum) {
+		return false
+	}
+	now, late := m.clock.Now(), false
+	m.inShards(k.space, end-from, func(i int) string { return keys[from+i] }, func(sh *object.Shard, h object.Hash, i int) {
+		i += from
+		w.set(keys[i], sizes[i], i)
+		r := &out[i]
+		r.Value = r.Value[:0]
+		if r.Code = m.check(tenantName, w); r.Code == errcode.OK {
+			w.now = now
+			r.Value, _, r.Code = m.enter(k, sh, h, w, r.Value)
+		}
+		late = late || noRoom(r.Code)
+	})
+	if late {
+		for i := from; i < end; i++ {
+			if noRoom(out[i].Code) {
+				m.startNext(tenantName, w, keys[i], sizes[i], i, &out[i], m.put)
 			}
 		}
 	}
-	m.finish(w)
-	return out
+	return true
+}
+
+func noRoom(c errcode.Code) bool {
+	return c == errcode.TenantQuotaExceeded || c == errcode.NoAvailableHandle
+}
+
+// plenty is how many times as much memory as a piece of a batch needs has to be free, so that
+// fragmentation is unlikely to refuse any of it.
+const plenty = 8
+
+// roomy reports whether values of these sizes fit together, into the tenant's quota and into memory.
+func (m *Master) roomy(k *keeper, sizes []uint64, replicas uint64) bool {
+	var sum uint64
+	for _, size := range sizes {
+		sum += min(size, tenant.MaxBytes/pieceKeys/plenty)
+	}
+	hi, need := bits.Mul64(sum, replicas*plenty)
+	if hi != 0 || replicas > maxTogether || !m.pool.HasFree(need) {
+		return false
+	}
+	return k.free != nil || k.acct.Charged()+sum*replicas <= k.acct.Effective()
 }
 
 // BatchPutEnd ends a write for each key, in the order of metas, appended to out.
 func (m *Master) BatchPutEnd(client segment.UUID, tenantName string, metas []object.Meta, kind object.ReplicaType, out []errcode.Result[errcode.Void]) []errcode.Result[errcode.Void] {
 	k, code := m.request(tenantName)
 	now := m.clock.Now()
-	for i := range metas {
-		c := code
-		if c == errcode.OK {
-			// A nanosecond apart, so that the order of eviction is that of the batch.
-			c = m.endKey(k, client, &metas[i], kind, now+int64(i))
-		}
-		out = append(out, errcode.Result[errcode.Void]{Code: c})
-	}
-	return out
+	return m.eachKey(k, code, len(metas), func(i int) string { return metas[i].Key }, out, func(sh *object.Shard, h object.Hash, i int) errcode.Code {
+		// A nanosecond apart, so that the order of eviction is that of the batch.
+		return m.endKey(k, sh, h, client, &metas[i], kind, now+int64(i))
+	})
 }
 
 // BatchPutRevoke revokes a write for each key, in the order of keys, appended to out.
 func (m *Master) BatchPutRevoke(client segment.UUID, tenantName string, keys []string, kind object.ReplicaType, out []errcode.Result[errcode.Void]) []errcode.Result[errcode.Void] {
 	k, code := m.request(tenantName)
-	for _, key := range keys {
-		c := code
-		if c == errcode.OK {
-			c = m.revokeKey(k, client, key, kind)
-		}
-		out = append(out, errcode.Result[errcode.Void]{Code: c})
-	}
-	return out
+	return m.eachKey(k, code, len(keys), func(i int) string { return keys[i] }, out, func(sh *object.Shard, h object.Hash, i int) errcode.Code {
+		return m.revokeKey(k, sh, h, client, keys[i], kind)
+	})
 }

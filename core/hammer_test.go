@@ -78,7 +78,7 @@ func (h *hammer) run(ops int, seed uint64) {
 	for i := range uint64(hammers) {
 		workers.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 2+i))
-			for range ops {
+			for n := 0; n < ops || n < patience*ops && !h.shown(); n++ {
 				if h.fail.Load() {
 					return
 				}
@@ -93,11 +93,20 @@ func (h *hammer) run(ops int, seed uint64) {
 		h.t.Errorf("invariants: %v", err)
 	}
 	s := h.m.Stats()
-	if s.EvictedKeys == 0 || s.PutStartDiscards == 0 || s.Clients.SuspectedTotal == 0 {
+	if !h.shown() {
 		h.t.Errorf("this run shows nothing: %+v", s)
 	}
 	h.t.Logf("evicted %d of the pool, tenants %+v, %d discards, clients %+v", s.EvictedKeys, s.Tenants, s.PutStartDiscards, s.Clients)
 	h.m.Drain(h.t)
+}
+
+// patience is how many times as many calls as asked for a run makes until it has shown something.
+const patience = 20
+
+// shown reports whether the run has met what it is for: evictions, abandoned writes, silent clients.
+func (h *hammer) shown() bool {
+	s := h.m.Stats()
+	return s.EvictedKeys != 0 && s.PutStartDiscards != 0 && s.Clients.SuspectedTotal != 0
 }
 
 // time lets the clock run, as every call does, and does what clients and operators do.

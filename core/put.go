@@ -27,9 +27,12 @@ type write struct {
 	sizes     sizeTally             // of the values written
 	stripe    int                   // where they are counted
 	admitted  int                   // keys that were given memory since assist was last called
-	ids       uint64                // replica ids reserved for the request and not used yet
+	ids       uint64                // replica ids reserved for the key and not used yet
 	nextID    uint64                // the first of them
+	firstID   uint64                // of those reserved for a batch; zero without
+	followed  bool                  // config names the node of the batch's first object
 	room      [4]segment.Allocation // scratch
+	now       int64                 // when the write begins
 	waitUntil int64                 // how long the request may wait for memory; zero until it has to
 }
 
@@ -101,8 +104,19 @@ func (m *Master) finish(w *write) {
 	w.admitted = 0
 }
 
-// nextReplicaID returns a fresh id. A batch has taken its ids from the master's counter at
-// once; what it has not used stays unused.
+// maxTogether is for how many replicas of each key a batch reserves ids.
+const maxTogether = 4
+
+// reserve takes the ids of a batch from the master's counter at once. They are in the order of its
+// keys, whatever order those are written in; what is not used stays unused.
+func (w *write) reserve(m *Master, keys int) {
+	if n := w.config.ReplicaNum; n <= maxTogether {
+		n *= uint64(keys)
+		w.firstID = m.replicaID.Add(n) - n + 1
+	}
+}
+
+// nextReplicaID returns a fresh id, of those reserved for the key if there are any.
 func (m *Master) nextReplicaID(w *write) uint64 {
 	if w.ids == 0 {
 		return m.replicaID.Add(1)
@@ -114,11 +128,7 @@ func (m *Master) nextReplicaID(w *write) uint64 {
 
 // startKey runs one key of a request through the checks that every write passes.
 func (m *Master) startKey(tenantName string, w *write, key string, size uint64, index int, out []object.ReplicaDescriptor, start starter) ([]object.ReplicaDescriptor, errcode.Code) {
-	w.key, w.size, w.attempts, w.waits = key, size, 0, 0
-	w.group, w.grouped = "", false
-	if g := w.config.GroupIDs; g != nil {
-		w.group, w.grouped = (*g)[index], true
-	}
+	w.set(key, size, index)
 	if code := m.check(tenantName, w); code != errcode.OK {
 		return out, code
 	}
@@ -127,6 +137,19 @@ func (m *Master) startKey(tenantName string, w *write, key string, size uint64, 
 		return out, code
 	}
 	return start(k, w, out)
+}
+
+// set turns to the key with that index in the request.
+func (w *write) set(key string, size uint64, index int) {
+	w.key, w.size, w.attempts, w.waits = key, size, 0, 0
+	w.group, w.grouped = "", false
+	if g := w.config.GroupIDs; g != nil {
+		w.group, w.grouped = (*g)[index], true
+	}
+	if w.firstID != 0 {
+		w.ids = w.config.ReplicaNum
+		w.nextID = w.firstID + uint64(index)*w.ids
+	}
 }
 
 // perKey reports whether the fields that hold one entry per key hold n of them.
@@ -207,24 +230,29 @@ func (m *Master) pinRequest(action object.SoftPinAction, ttlMs *uint64) (object.
 
 // put runs a checked PutStart.
 func (m *Master) put(k *keeper, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
+	sh, h := k.space.Locate(w.key)
 	for {
-		sh, h := k.space.Locate(w.key)
+		w.now = m.clock.Now()
 		sh.Lock()
-		if k.acct.Closed() {
-			sh.Unlock()
-			return out, errcode.TenantNotRegistered
-		}
-		if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
-			sh.Unlock()
-			m.counters.alreadyExists.Add(1)
-			return out, errcode.ObjectAlreadyExists
-		}
-		out, deficit, code := m.admit(k, sh, h, w, nil, out)
+		out, deficit, code := m.enter(k, sh, h, w, out)
 		sh.Unlock()
 		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, object.Ref{}) {
 			return out, code
 		}
 	}
+}
+
+// enter makes an object of a write if its key is free. The shard is locked for writing. It makes no
+// room: after TenantQuotaExceeded and NoAvailableHandle nothing has changed.
+func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
+	if k.acct.Closed() {
+		return out, 0, errcode.TenantNotRegistered
+	}
+	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
+		m.counters.alreadyExists.Add(1)
+		return out, 0, errcode.ObjectAlreadyExists
+	}
+	return m.admit(k, sh, h, w, nil, out)
 }
 
 // abandoned discards a write that its client has given up, as far as anybody can tell, and
@@ -276,7 +304,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 		softUntil, group = sh.SoftUntil(old), sh.GroupID(old)
 		replaced = m.retire(sh, old)
 	}
-	o := sh.Insert(h, w.key, w.size, w.client, m.clock.Now())
+	o := sh.Insert(h, w.key, w.size, w.client, w.now)
 	o.HardPin, o.DataType = hardPin, w.config.DataType
 	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
 	if replaced.Total() != 0 {
@@ -330,17 +358,18 @@ func (m *Master) PutEnd(client segment.UUID, tenantName string, meta *object.Met
 	if code != errcode.OK {
 		return code
 	}
-	return m.endKey(k, client, meta, kind, m.clock.Now())
-}
-
-// endKey ends one write at the instant now, which ranks the object for eviction.
-func (m *Master) endKey(k *keeper, client segment.UUID, meta *object.Meta, kind object.ReplicaType, now int64) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
 	sh, h := k.space.Locate(meta.Key)
 	sh.Lock()
 	defer sh.Unlock()
+	return m.endKey(k, sh, h, client, meta, kind, m.clock.Now())
+}
+
+// endKey ends one write at the instant now, which ranks the object for eviction. The shard is
+// locked for writing.
+func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segment.UUID, meta *object.Meta, kind object.ReplicaType, now int64) errcode.Code {
 	o := m.current(k, sh, h, meta.Key)
 	switch {
 	case o == nil:
@@ -383,16 +412,17 @@ func (m *Master) PutRevoke(client segment.UUID, tenantName, key string, kind obj
 	if code != errcode.OK {
 		return code
 	}
-	return m.revokeKey(k, client, key, kind)
-}
-
-func (m *Master) revokeKey(k *keeper, client segment.UUID, key string, kind object.ReplicaType) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
 	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
+	return m.revokeKey(k, sh, h, client, key, kind)
+}
+
+// revokeKey takes one write back. The shard is locked for writing.
+func (m *Master) revokeKey(k *keeper, sh *object.Shard, h object.Hash, client segment.UUID, key string, kind object.ReplicaType) errcode.Code {
 	o := m.current(k, sh, h, key)
 	switch {
 	case o == nil:

@@ -14,21 +14,26 @@ func (m *Master) Remove(tenantName, key string, force bool) errcode.Code {
 	if code != errcode.OK {
 		return code
 	}
-	return m.removeKey(k, key, force)
-}
-
-func (m *Master) removeKey(k *keeper, key string, force bool) errcode.Code {
 	if k == nil {
 		return errcode.ObjectNotFound
 	}
+	return m.removeOne(k, key, force)
+}
+
+func (m *Master) removeOne(k *keeper, key string, force bool) errcode.Code {
 	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
+	return m.removeKey(k, sh, h, key, force, m.clock.Now())
+}
+
+// removeKey removes one object. The shard is locked for writing.
+func (m *Master) removeKey(k *keeper, sh *object.Shard, h object.Hash, key string, force bool, now int64) errcode.Code {
 	o := m.current(k, sh, h, key)
 	if o == nil {
 		return errcode.ObjectNotFound
 	}
-	code := m.removable(sh, o, force, m.clock.Now())
+	code := m.removable(sh, o, force, now)
 	if code == errcode.OK {
 		m.shed(k, sh, o, anyReplica, free)
 	}
@@ -50,14 +55,10 @@ func (m *Master) removable(sh *object.Shard, o *object.Object, force bool, now i
 // BatchRemove is Remove for each key, in the order of keys, appended to out.
 func (m *Master) BatchRemove(tenantName string, keys []string, force bool, out []errcode.Result[errcode.Void]) []errcode.Result[errcode.Void] {
 	k, code := m.request(tenantName)
-	for _, key := range keys {
-		c := code
-		if c == errcode.OK {
-			c = m.removeKey(k, key, force)
-		}
-		out = append(out, errcode.Result[errcode.Void]{Code: c})
-	}
-	return out
+	now := m.clock.Now()
+	return m.eachKey(k, code, len(keys), func(i int) string { return keys[i] }, out, func(sh *object.Shard, h object.Hash, i int) errcode.Code {
+		return m.removeKey(k, sh, h, keys[i], force, now)
+	})
 }
 
 // RemoveAll removes what Remove would, of one tenant or, for the name "", of all, and returns
@@ -108,7 +109,7 @@ func (m *Master) RemoveByRegex(tenantName, pattern string, force bool) (int64, e
 	}
 	var n int64
 	err = m.matching(k, match, func(key string) {
-		if m.removeKey(k, key, force) == errcode.OK {
+		if m.removeOne(k, key, force) == errcode.OK {
 			n++
 		}
 	})

@@ -9,6 +9,7 @@ import (
 func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
 	for {
 		sh, h := k.space.Locate(w.key)
+		w.now = m.clock.Now()
 		sh.Lock()
 		if k.acct.Closed() {
 			sh.Unlock()
@@ -75,7 +76,7 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 		replicas[i].Status = object.ReplicaProcessing
 	}
 	sh.RequestPin(o, w.pin)
-	o.Begin(w.client, m.clock.Now())
+	o.Begin(w.client, w.now)
 	sh.WriteBegan(o)
 	w.observe(sh)
 	return sh.Describe(out, o, anyReplica), errcode.OK

@@ -113,6 +113,20 @@ func (p *Pool) UsedBytes() uint64 {
 	return used
 }
 
+// HasFree reports whether so many bytes are free in segments that take allocations now. It looks at
+// few segments unless memory is nearly full.
+func (p *Pool) HasFree(bytes uint64) bool {
+	var free uint64
+	for _, g := range p.current().groups {
+		for _, m := range g.segs {
+			if free += m.Capacity() - min(m.Used(), m.Capacity()); free >= bytes {
+				return true
+			}
+		}
+	}
+	return bytes == 0
+}
+
 // CanEverFit reports whether a replica of size bytes would fit into some segment that takes
 // allocations now if that segment were empty. If not, no eviction can help.
 func (p *Pool) CanEverFit(size uint64) bool { return size <= p.current().largest }
