@@ -21,7 +21,7 @@ var watchCases = []testCase{
 	{name: "watch/storm", about: "1,000 edits during which the host does not read: they end with the last, in order", run: storm},
 	{name: "watch/cancel", about: "a cancelled Watch ends within 2 s, in the connector as well", run: cancelled},
 	{name: "watch/heartbeat", about: "a heartbeat at once, and then at least every 15 s", run: heartbeats, background: true},
-	{name: "watch/leaks", about: "100 Watch calls, one after the other, leave no descriptors, threads, tasks or memory behind", run: leaks},
+	{name: "watch/leaks", about: "100 Watch calls, one after the other, leave no descriptors, tasks (threads, where tasks are not told) or memory behind", run: leaks},
 }
 
 // watched starts a connector for a source that holds document(1) and a Watch that has told it.
