@@ -309,8 +309,14 @@ func TestHostKilled(t *testing.T) {
 // script makes a connector out of shell lines and returns its folder.
 func script(t *testing.T, lines string) string {
 	t.Helper()
+	return content(t, "#!/bin/sh\n"+lines+"\n")
+}
+
+// content makes an executable out of anything and returns its folder.
+func content(t *testing.T, text string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mooncake-connector-test"), []byte("#!/bin/sh\n"+lines+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "mooncake-connector-test"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -340,7 +346,7 @@ func TestStartErrors(t *testing.T) {
 		{
 			"no such program",
 			Spec{Type: "none", Dir: plain},
-			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': lstat " + plain + "/mooncake-connector-none: no such file or directory",
+			"--tenant_quota_connector_dir=" + plain + ": unsupported tenant quota connector type 'none': there is no " + plain + "/mooncake-connector-none; the folder has test",
 		},
 		{
 			"not executable",
@@ -355,9 +361,19 @@ func TestStartErrors(t *testing.T) {
 		{
 			"dies with words",
 			Spec{Type: "test", URI: "x", Dir: script(t, `echo first >&2; echo '{"@level":"error","@message":"no licence","path":"/x"}' >&2; exit 3`)},
-			prefix + `it did not start: Unrecognized remote plugin message: Failed to read any lines from plugin's stdout; its last lines: first; no licence path /x`,
+			prefix + `it did not start: it ended before it printed its handshake line; its last lines: first; no licence path /x`,
 		},
-		{"hangs", Spec{Type: "test", URI: "x", Dir: script(t, `sleep 100`)}, prefix + "it did not start: timeout while waiting for plugin to start"},
+		{"hangs", Spec{Type: "test", URI: "x", Dir: script(t, `sleep 100`)}, prefix + "it did not start: it printed no handshake line within 1s; --tenant_quota_connector_start_timeout=3s gives it more time"},
+		{
+			"no interpreter",
+			Spec{Type: "test", URI: "x", Dir: content(t, "#!/nonexistent/python\n")},
+			prefix + "it did not start: the file is there, but not the interpreter that its first line names, or the loader it was linked for",
+		},
+		{
+			"no program",
+			Spec{Type: "test", URI: "x", Dir: content(t, "hello")},
+			prefix + "it did not start: it is no program for this machine, nor a script whose first line is #! and its interpreter",
+		},
 		{
 			"wrong protocol",
 			Spec{Type: "test", URI: "x", Dir: script(t, `echo "1|7|unix|/tmp/x|grpc|"; sleep 100`)},

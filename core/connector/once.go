@@ -167,7 +167,11 @@ func (o *Once) Save(ctx context.Context, document []byte, expected string) (revi
 // Watch calls deliver for every event of one stream, heartbeats included, until ctx ends, which
 // is no error, or the stream does. from is a revision the caller has already, or "".
 func (o *Once) Watch(ctx context.Context, from string, deliver func(Seen)) error {
-	stream, err := o.session.rpc.Watch(ctx, &connectorv1.WatchRequest{FromRevision: from})
+	// A deadline must not travel along: the connector's clock could be the first to reach it.
+	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	stream, err := o.session.rpc.Watch(call, &connectorv1.WatchRequest{FromRevision: from})
 	if err != nil {
 		return o.failed("Watch", err)
 	}

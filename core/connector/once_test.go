@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -91,5 +92,22 @@ func TestOnceSeesDeath(t *testing.T) {
 	}
 	if _, err := o.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "it died: signal: killed") {
 		t.Errorf("a load from a dead process: %v", err)
+	}
+}
+
+// TestOnceWatchEndsWithItsTime watches for a time, again and again: its end is no error, whoever's
+// clock sees it first.
+func TestOnceWatchEndsWithItsTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	o := openOnce(t)
+	if err := o.Configure(t.Context(), sdk.Config{URI: path}); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		if err := o.Watch(ctx, "", func(Seen) {}); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
 	}
 }

@@ -21,6 +21,7 @@ const (
 	flagDir    = "--tenant_quota_connector_dir"
 	flagSHA256 = "--tenant_quota_connector_sha256"
 	flagMemory = "--tenant_quota_connector_memory_limit"
+	flagStart  = "--tenant_quota_connector_start_timeout"
 )
 
 // program is an executable found and checked, for one launch.
@@ -123,8 +124,13 @@ func (s Spec) findInDir() (*program, error) {
 	}
 	name := filepath.Join(folder, "mooncake-connector-"+s.Type)
 	path, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return nil, bad("%v", err)
+	switch _, none := os.Lstat(name); {
+	case errors.Is(none, fs.ErrNotExist):
+		return nil, bad("there is no %s; %s", name, offered(folder))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, bad("%s is a link to something that is not there", name)
+	case err != nil:
+		return nil, bad("%s: %v", name, err)
 	}
 	if !strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/") {
 		return nil, bad("%s is a link to %s, which is outside the folder; put the executable itself there", name, path)
@@ -140,6 +146,22 @@ func (s Spec) findInDir() (*program, error) {
 		return nil, bad("%s %s", path, why)
 	}
 	return &program{path: path}, nil
+}
+
+// offered names the types that a folder has executables for.
+func offered(folder string) string {
+	found, _ := filepath.Glob(filepath.Join(folder, "mooncake-connector-*"))
+	if len(found) == 0 {
+		return "the folder holds no mooncake-connector-TYPE at all"
+	}
+	for i, path := range found {
+		found[i] = strings.TrimPrefix(filepath.Base(path), "mooncake-connector-")
+	}
+	const most = 10
+	if more := len(found) - most; more > 0 {
+		found = append(found[:most], fmt.Sprintf("%d more", more))
+	}
+	return "the folder has " + strings.Join(found, ", ")
 }
 
 // checkFolders refuses folders, from the executable's upwards, in which somebody else could

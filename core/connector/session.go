@@ -114,7 +114,7 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 	defer giveUp()
 	protocol, err := s.client.Client()
 	if err != nil {
-		return nil, fmt.Errorf("it did not start: %w", err)
+		return nil, fmt.Errorf("it did not start: %w", c.explain(err, prog))
 	}
 	raw, err := protocol.Dispense(sdk.PluginName)
 	if err != nil {

@@ -204,7 +204,7 @@ func TestP10AnOptionalConnectorStartsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if s := c.Status(); s.State != policy.Degraded || !strings.Contains(s.LastError, "no such file") {
+	if s := c.Status(); s.State != policy.Degraded || !strings.Contains(s.LastError, "there is no "+program+";") {
 		t.Errorf("%+v", s)
 	}
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho oh no >&2\nexit 1\n"), 0o755); err != nil {

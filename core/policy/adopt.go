@@ -106,7 +106,7 @@ func (m *Manager) apply(doc Document, sum [sha256.Size]byte, set []tenant.Policy
 	m.lost += uint64(len(lost))
 	m.remember(done)
 	m.mu.Unlock()
-	m.Logger.Info("tenant quota policy in force", "why", why, "revision", doc.Revision, "sha256", hex.EncodeToString(sum[:]),
+	m.Logger.Info("tenant quota policy in force", "why", why, "revision", doc.Revision, "sha256", hexOf(sum),
 		"tenants", len(set), "added", done.Added, "removed", done.Removed, "changed", done.Changed, "what", done.What)
 	return done
 }

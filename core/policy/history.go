@@ -2,7 +2,6 @@ package policy
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -27,10 +26,7 @@ type Applied struct {
 const historyMost = 100
 
 func newApplied(revision string, sum [sha256.Size]byte, at time.Time, why string, set []tenant.Policy, changes []Change) Applied {
-	a := Applied{Revision: revision, Time: at, Why: why, Tenants: len(set), What: excerpt(changes)}
-	if sum != [sha256.Size]byte{} {
-		a.ContentHash = hex.EncodeToString(sum[:])
-	}
+	a := Applied{Revision: revision, ContentHash: hexOf(sum), Time: at, Why: why, Tenants: len(set), What: excerpt(changes)}
 	a.Added, a.Removed, a.Changed = summary(changes)
 	return a
 }

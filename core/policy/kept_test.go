@@ -68,6 +68,12 @@ func TestFileStore(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	path := filepath.Join(dir, StoreName)
+	if err := os.WriteFile(filepath.Join(dir, "."+StoreName+"-123"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(); err != nil {
+		t.Fatal(err)
+	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
@@ -130,7 +136,7 @@ func TestF8LastGoodAcrossRestarts(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		s := f.Status()
-		if s.State != Stale || s.Origin != FromStore || !s.StaleSince.Equal(seen) || s.Tenants != 3 || s.ReloadOK || s.LastError == "" || f.core.String() != "[{t00 1} {t01 2} {t02 3}]" {
+		if s.State != Stale || s.Origin != FromStore || !s.StaleSince.Equal(seen) || !s.StoredTime.Equal(seen) || s.StoredError != "" || s.Tenants != 3 || s.ReloadOK || s.LastError == "" || f.core.String() != "[{t00 1} {t01 2} {t02 3}]" {
 			t.Errorf("%s: %+v, %s", name, s, f.core)
 		}
 		if h := f.History(); len(h) != 1 || h[0].Why != "stored" || h[0].Added != 3 {
@@ -182,7 +188,7 @@ func TestF8LastGoodAcrossRestarts(t *testing.T) {
 	if f, err = startWith(t, dead, optional); err != nil {
 		t.Fatal(err)
 	}
-	if s := f.Status(); s.State != NoPolicy || s.Origin != FromNobody || f.core.applied != 0 || !strings.Contains(f.log.String(), "the stored one is not used") || !strings.Contains(f.log.String(), "all writes are refused") {
+	if s := f.Status(); s.State != NoPolicy || s.Origin != FromNobody || !strings.Contains(s.StoredError, "not a stored policy, or damaged") || f.core.applied != 0 || !strings.Contains(f.log.String(), "the stored one is not used") || !strings.Contains(f.log.String(), "all writes are refused") {
 		t.Errorf("%+v, %s", s, f.log)
 	}
 	f.source.tell(one)

@@ -9,8 +9,9 @@ type saver struct {
 	stop  chan struct{}
 	ended chan struct{}
 	// What follows is guarded by Manager.mu.
-	saved time.Time // of the last success
-	fault string    // of the last save, "" if it succeeded
+	saved  time.Time // of the last success, or what was found is from
+	fault  string    // of the last save, "" if it succeeded
+	unread string    // why what was found is not used; a save ends it
 }
 
 // ring asks for a save.
@@ -28,6 +29,7 @@ func (m *Manager) startSaving() {
 	}
 	s := saver{bell: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
 	m.mu.Lock()
+	s.saved, s.unread = m.saver.saved, m.saver.unread
 	m.saver = s
 	m.mu.Unlock()
 	s.ring()
@@ -80,7 +82,7 @@ func (m *Manager) keepForce() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
-		m.saver.saved, m.saver.fault = now, ""
+		m.saver.saved, m.saver.fault, m.saver.unread = now, "", ""
 		return
 	}
 	if m.saver.fault == "" {

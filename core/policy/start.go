@@ -53,7 +53,13 @@ func (m *Manager) restore() {
 			m.stored = &storedSet{Stored: *stored, set: set}
 		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stored != nil {
+		m.saver.saved = m.stored.Time
+	}
 	if err != nil {
+		m.saver.unread = err.Error()
 		m.Logger.Error("tenant quota policy: the stored one is not used", "error", err)
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"time"
 )
@@ -30,7 +31,7 @@ type Status struct {
 
 	// The copy kept across restarts, if one is kept.
 	StoredTime  time.Time
-	StoredError string // of the last attempt, "" if it succeeded
+	StoredError string // of the last attempt to store it, or to use what was found at the start; "" if it succeeded
 
 	ReloadOK        bool // what the source said last is in force
 	ReloadSuccesses uint64
@@ -53,7 +54,7 @@ func (m *Manager) Status() Status {
 		ReloadSuccesses: m.applied, ReloadFailures: maps.Clone(m.counts), LastSuccess: m.success,
 		OverwrittenSaves: m.lost,
 		ContentHash:      hexOf(m.force.sum), Origin: m.force.origin, StaleSince: m.force.stale,
-		StoredTime: m.saver.saved, StoredError: m.saver.fault,
+		StoredTime: m.saver.saved, StoredError: cmp.Or(m.saver.fault, m.saver.unread),
 		ReloadOK: m.force.known && m.force.origin != FromStore && m.trouble.reason == "",
 	}
 	if h := m.held; h != nil {

@@ -57,6 +57,10 @@ type storeHeader struct {
 // Load implements Store.
 func (f *FileStore) Load() (*Stored, error) {
 	path := filepath.Join(f.Dir, StoreName)
+	unfinished, _ := filepath.Glob(filepath.Join(f.Dir, "."+StoreName+"-*"))
+	for _, left := range unfinished { // by a process that was killed while it saved
+		_ = os.Remove(left) // it does no harm
+	}
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

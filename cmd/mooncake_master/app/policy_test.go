@@ -100,7 +100,7 @@ func TestAStoredPolicyCarriesAMasterOver(t *testing.T) {
 	// The same with a connector whose program is not there.
 	fourth := runMaster(t, "--enable_multi_tenants", "--tenant_quota_connector_type=none", "--tenant_quota_connector_dir="+t.TempDir(),
 		"--tenant_quota_connector_uri=x", "--tenant_quota_connector_required=false")
-	if got := fourth.connectorState(t, "degraded: no policy"); !strings.Contains(fmt.Sprint(got["last_error"]), "mooncake-connector-none: no such file or directory") {
+	if got := fourth.connectorState(t, "degraded: no policy"); !strings.Contains(fmt.Sprint(got["last_error"]), "mooncake-connector-none; the folder") {
 		t.Errorf("%v", got)
 	}
 	fourth.stop()
