@@ -4,7 +4,7 @@
 usage: docs.py FILE.md...
 
 Blocks fenced as ```bash are run from the project's root. A comment before a block changes that:
-  <!-- ci: background PORT -->  starts it and goes on when PORT is open; it is stopped at the end of the file
+  <!-- ci: background PORT -->  starts it and goes on when PORT is open, a master when it serves; it is stopped at the end of the file
   <!-- ci: skip, REASON -->     leaves it out
 """
 import os
@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 
 BLOCK = re.compile(r"(?:<!-- ci: (?P<how>[^>]*?) -->\n)?```bash\n(?P<text>.*?)```", re.S)
 
@@ -28,6 +29,21 @@ def wait_for(port, process):
                 return
         time.sleep(0.2)
     raise SystemExit(f"port {port} is not open after two minutes")
+
+
+def wait_for_master(text, process):
+    """Waits until the master that a block starts takes requests."""
+    port = re.search(r"--metrics_port=(\d+)", text)
+    url = f"http://127.0.0.1:{port[1] if port else 9003}/get_all_segments"
+    for _ in range(600):
+        if process.poll() is not None:
+            raise SystemExit(f"ended with {process.returncode} before it served")
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except OSError:  # not there yet, or answers 503
+            time.sleep(0.1)
+    raise SystemExit(f"{url} does not answer after a minute")
 
 
 def end(process):
@@ -58,6 +74,8 @@ def run(path):
                 p = subprocess.Popen(["bash", "-ec", text], start_new_session=True)
                 background.append(p)
                 wait_for(int(how.split()[1]), p)
+                if "mooncake_master" in text:
+                    wait_for_master(text, p)
             elif how:
                 raise SystemExit(f"{path}: what is 'ci: {how}'?")
             else:
