@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,8 +33,20 @@ type member struct {
 	log    bytes.Buffer
 }
 
+// cluster is the members of an etcd.
+type cluster []*member
+
 // etcd starts an etcd that is alone in its cluster and waits until it serves.
 func (e *environment) etcd(ctx context.Context, args ...string) (*member, *clientv3.Client, error) {
+	all, c, err := e.etcds(ctx, 1, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all[0], c, nil
+}
+
+// etcds starts an etcd of n members and waits until it serves.
+func (e *environment) etcds(ctx context.Context, n int, args ...string) (_ cluster, _ *clientv3.Client, err error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
 		return nil, nil, errors.New("no etcd on PATH; conformance/etcd.sh installs it")
@@ -41,45 +55,99 @@ func (e *environment) etcd(ctx context.Context, args ...string) (*member, *clien
 	if err != nil {
 		return nil, nil, err
 	}
-	client, peer, err := twoPorts()
+	ports, err := freePorts(2 * n)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &member{client: client}
-	m.args = append([]string{
-		path, "--name", "suite", "--data-dir", filepath.Join(dir, "data"), "--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
-		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peer, "--initial-cluster", "suite=http://" + peer,
-		"--heartbeat-interval", "20", "--election-timeout", "200", "--logger", "zap", "--log-level", "error",
-	}, args...)
-	if err := m.start(); err != nil {
-		return nil, nil, err
+	var peers []string
+	for i := range n {
+		peers = append(peers, fmt.Sprintf("suite%d=http://%s", i, ports[n+i]))
 	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{client}, DialTimeout: 5 * time.Second, Logger: zap.NewNop(), MaxCallSendMsgSize: 64 << 20})
+	var all cluster
+	defer func() {
+		if err != nil {
+			all.kill()
+		}
+	}()
+	for i := range n {
+		name, client, peer := fmt.Sprint("suite", i), ports[i], ports[n+i]
+		m := &member{client: client}
+		m.args = append([]string{
+			path, "--name", name, "--data-dir", filepath.Join(dir, name), "--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
+			"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peer, "--initial-cluster", strings.Join(peers, ","),
+			"--heartbeat-interval", "20", "--election-timeout", "200", "--logger", "zap", "--log-level", "error",
+		}, args...)
+		if err := m.start(); err != nil {
+			return nil, nil, err
+		}
+		all = append(all, m)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: ports[:n], DialTimeout: 5 * time.Second, Logger: zap.NewNop(), MaxCallSendMsgSize: 64 << 20})
 	if err != nil {
-		m.kill()
 		return nil, nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if _, err := c.Get(limited, "started"); err != nil {
-		m.kill()
-		return nil, nil, fmt.Errorf("etcd does not serve: %w: %s", err, strings.TrimSpace(m.log.String()))
+	if _, err = c.Get(limited, "started"); err != nil {
+		all.kill() // its log is whole then
+		err = fmt.Errorf("etcd does not serve: %w: %s", err, strings.TrimSpace(all[0].log.String()))
+		all = nil
+		return nil, nil, errors.Join(err, c.Close())
 	}
-	return m, c, nil
+	return all, c, nil
 }
 
-func twoPorts() (one, two string, err error) {
-	a, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
+// freePorts returns places nobody listens at.
+func freePorts(n int) ([]string, error) {
+	var places []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // all of them at the end: no place is given twice
+		places = append(places, l.Addr().String())
 	}
-	defer a.Close()
-	b, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
+	return places, nil
+}
+
+// kill ends all members with -9.
+func (c cluster) kill() {
+	for _, m := range c {
+		m.kill()
 	}
-	defer b.Close()
-	return a.Addr().String(), b.Addr().String(), nil
+}
+
+// killed ends the members with -9, does something, and starts them again.
+func (c cluster) killed(do func() error) error {
+	c.kill()
+	errs := []error{do()}
+	for _, m := range c {
+		errs = append(errs, m.start())
+	}
+	return errors.Join(errs...)
+}
+
+func (c cluster) pids() []int {
+	var all []int
+	for _, m := range c {
+		all = append(all, m.cmd.Process.Pid)
+	}
+	return all
+}
+
+func (c cluster) clients() string {
+	var all []string
+	for _, m := range c {
+		all = append(all, m.client)
+	}
+	return strings.Join(all, ",")
+}
+
+func (c cluster) shuffled() cluster {
+	other := slices.Clone(c)
+	rand.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+	return other
 }
 
 func (m *member) start() error {
@@ -110,9 +178,9 @@ func write(ctx context.Context, c *clientv3.Client, text string) error {
 }
 
 // startOn runs a master whose policy is in an etcd.
-func (e *environment) startOn(ctx context.Context, m *member, args ...string) (*process, error) {
+func (e *environment) startOn(ctx context.Context, c cluster, args ...string) (*process, error) {
 	return e.start(ctx, append([]string{
-		"--enable_multi_tenants=true", "--tenant_quota_connector_type=etcd", "--tenant_quota_connector_uri=" + m.client, "--cluster_id=" + etcdCluster,
+		"--enable_multi_tenants=true", "--tenant_quota_connector_type=etcd", "--tenant_quota_connector_uri=" + c.clients(), "--cluster_id=" + etcdCluster,
 	}, args...)...)
 }
 

@@ -39,7 +39,7 @@ func etcdSize(ctx context.Context, e *environment, args []string) error {
 	if err := write(ctx, c, goodPolicy(0)); err != nil {
 		return err
 	}
-	p, err := e.startOn(ctx, m)
+	p, err := e.startOn(ctx, cluster{m})
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func etcdWriters(ctx context.Context, e *environment, args []string) error {
 	}
 	var masters []*process
 	for range 2 {
-		p, err := e.startOn(ctx, m)
+		p, err := e.startOn(ctx, cluster{m})
 		if err != nil {
 			return err
 		}

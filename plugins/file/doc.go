@@ -5,7 +5,9 @@
 // on the way through symbolic links is watched too, so that the swap of a Kubernetes ConfigMap
 // is seen. A burst of events is waited out for 50 ms, 100 ms at most. A look every two seconds
 // stands in where the system tells nothing (network file systems). The revision of a document
-// is the SHA-256 of its content.
+// is the SHA-256 of its content. A file that somebody has open for writing is not told: the
+// beginning of a document may be a valid one that takes tenants away. It counts once it is closed;
+// where nobody can tell whether it is, once it has not changed for a second.
 //
 // Saving (save.go) never loses what somebody else wrote to the file meanwhile.
 //

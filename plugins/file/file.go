@@ -24,7 +24,8 @@ type Connector struct {
 	poll    time.Duration // guarded by mu
 	changed chan struct{} // guarded by mu; closed and replaced by Configure
 
-	io sync.Mutex // held while the file is read or saved
+	io    sync.Mutex // held while the file is read or saved
+	still stillness  // guarded by io
 }
 
 var _ sdk.Connector = (*Connector)(nil)
@@ -78,14 +79,31 @@ func (c *Connector) config() (path string, poll time.Duration, changed <-chan st
 
 // Load implements sdk.Connector.
 func (c *Connector) Load(ctx context.Context) (sdk.Document, error) {
-	path, _, _ := c.config()
-	c.io.Lock()
-	defer c.io.Unlock()
-	f, err := read(ctx, path)
+	f, _, err := c.load(ctx)
 	if err != nil {
 		return sdk.Document{}, err
 	}
-	return sdk.Document{Content: f.content, Revision: revision(f.content)}, nil
+	return f.document(), nil
+}
+
+// load reads the file once it is finished. One that somebody goes on writing to is an error: what
+// is there of a document may be a valid one that nobody meant. finished tells that it was not that.
+func (c *Connector) load(ctx context.Context) (f content, finished bool, err error) {
+	path, _, _ := c.config()
+	c.io.Lock()
+	defer c.io.Unlock()
+	done := func(f content) bool { return f.finished(c.still.of(f.info)) }
+	if f, err = read(ctx, path, settleLoad, done); err != nil {
+		return content{}, true, err
+	}
+	if !done(f) {
+		return content{}, false, unavailable(path, errUnfinished)
+	}
+	return f, true, nil
+}
+
+func (c content) document() sdk.Document {
+	return sdk.Document{Content: c.content, Revision: revision(c.content)}
 }
 
 // Stop implements sdk.Connector. A save under way is waited for, so that it is not cut short.

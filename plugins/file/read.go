@@ -17,81 +17,146 @@ import (
 )
 
 const (
-	// settleStep and settleSteps bound how long a reader waits for a writer to finish.
+	// settleStep is the pause between two looks at a file that somebody is writing to, and
+	// settleSlow the one after settleSteps of them.
 	settleStep  = 10 * time.Millisecond
-	settleSteps = 50
+	settleSlow  = 50 * time.Millisecond
+	settleSteps = 25
+	// settleSave is how long a save waits for a writer to finish, and settleLoad a load.
+	settleSave = 500 * time.Millisecond
+	settleLoad = 2 * time.Second
+	// stillOpen is how long a file must not have changed that somebody has open for writing, to
+	// be taken as it is: a writer on a slow disk makes pauses.
+	stillOpen = 30 * time.Second
+	// stillUnknown is the same where nobody can tell whether it is open for writing.
+	stillUnknown = time.Second
 )
 
 // content is a file as it was read.
 type content struct {
 	content []byte
 	info    fs.FileInfo
+	same    bool    // it did not change while it was read
+	writers writers // when it was opened
 }
 
-// read reads the file a path leads to. Somebody in the middle of writing it is waited for, half
-// a second at most. Errors are *sdk.Unavailable.
-func read(ctx context.Context, path string) (content, error) {
-	var got content
-	err := error(syscall.EAGAIN)
-	for try := 0; try < settleSteps; try++ {
-		if try > 0 {
-			select {
-			case <-ctx.Done():
-				return content{}, &sdk.Unavailable{Kind: sdk.Unreachable, Reason: ctx.Err().Error()}
-			case <-time.After(settleStep):
+// writers is what is known of those who have a file open for writing.
+type writers int
+
+const (
+	nobody writers = iota
+	somebody
+	unknown // the file system does not tell, or not us
+)
+
+// finished reports whether what was read is all of it: nobody has the file open for writing, or
+// it has not changed for so long that whoever has does nothing with it.
+func (c content) finished(still time.Duration) bool {
+	switch {
+	case !c.same:
+		return false
+	case c.writers == nobody:
+		return true
+	case c.writers == unknown:
+		return still >= stillUnknown
+	}
+	return still >= stillOpen
+}
+
+// read reads the file a path leads to, again and again until it is enough or the time is over;
+// then it is the last that was read. Errors are *sdk.Unavailable.
+func read(ctx context.Context, path string, limit time.Duration, enough func(content) bool) (content, error) {
+	end := time.Now().Add(limit)
+	for try := 1; ; try++ {
+		got, err := readOnce(path)
+		switch {
+		case err == nil && enough(got):
+			return got, nil
+		case err != nil && !errors.Is(err, syscall.EAGAIN):
+			return content{}, unavailable(path, err)
+		}
+		step := settleStep
+		if try > settleSteps {
+			step = settleSlow
+		}
+		if time.Now().Add(step).After(end) {
+			if err != nil {
+				return content{}, unavailable(path, err)
 			}
+			return got, nil
 		}
-		var quiet bool
-		got, quiet, err = readOnce(path)
-		if err == nil && quiet || err != nil && !errors.Is(err, syscall.EAGAIN) {
-			break
+		select {
+		case <-ctx.Done():
+			return content{}, &sdk.Unavailable{Kind: sdk.Unreachable, Reason: ctx.Err().Error()}
+		case <-time.After(step):
 		}
 	}
-	if err != nil {
-		return content{}, unavailable(path, err)
-	}
-	return got, nil
 }
 
-// readOnce reads a file and tells whether it was quiet: nobody has it open for writing, and it
-// did not change while it was read.
-func readOnce(path string) (got content, quiet bool, err error) {
+// readOnce reads a file as it is, and what is known of its writers.
+func readOnce(path string) (content, error) {
 	// Not blocking, so that a pipe under this name does not hold us for ever.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return content{}, false, err
+		return content{}, err
 	}
 	defer f.Close()
 	before, err := f.Stat()
 	if err != nil {
-		return content{}, false, err
+		return content{}, err
 	}
 	if !before.Mode().IsRegular() {
-		return content{}, false, errNotRegular
+		return content{}, errNotRegular
 	}
 	if before.Size() > sdk.MaxDocument {
-		return content{}, false, errTooLarge
+		return content{}, errTooLarge
 	}
-	written := beingWritten(f)
+	writers := writersOf(f)
 	var b bytes.Buffer
 	b.Grow(int(before.Size()) + bytes.MinRead)
 	if _, err := io.Copy(&b, io.LimitReader(f, sdk.MaxDocument+1)); err != nil {
-		return content{}, false, err
+		return content{}, err
 	}
 	if b.Len() > sdk.MaxDocument {
-		return content{}, false, errTooLarge
+		return content{}, errTooLarge
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return content{}, false, err
+		return content{}, err
 	}
 	same := before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) && int64(b.Len()) == after.Size()
-	return content{content: b.Bytes(), info: after}, same && !written, nil
+	return content{content: b.Bytes(), info: after, same: same, writers: writers}, nil
+}
+
+// stillness remembers since when a file is as it is.
+type stillness struct {
+	version string
+	since   time.Time
+}
+
+// of returns for how long a file has not changed, as far as its time stamp and what was seen of
+// it before tell. Clocks of other machines may be wrong: what they say is to come is not counted.
+func (s *stillness) of(info fs.FileInfo) time.Duration {
+	now := time.Now()
+	if version := versionOf(info); version != s.version {
+		s.version, s.since = version, now
+	}
+	return max(now.Sub(s.since), now.Sub(info.ModTime()))
+}
+
+// versionOf says in a few words which file this is and when it was changed.
+func versionOf(info fs.FileInfo) string {
+	s := fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s += fmt.Sprint(" ", sys.Dev, sys.Ino)
+	}
+	return s
 }
 
 var (
 	errNotRegular = errors.New("not a regular file")
 	errTooLarge   = fmt.Errorf("larger than %d bytes", sdk.MaxDocument)
+	errUnfinished = fmt.Errorf("somebody is writing to it: it counts once it is closed, or has not changed for %s", stillOpen)
 )
 
 // unavailable says why a file can't be read.

@@ -67,7 +67,7 @@ func (c *Connector) Save(ctx context.Context, document []byte, expected string) 
 		return "", s.failed("locking the folder", err)
 	}
 	defer unlock()
-	old, err := read(ctx, s.target)
+	old, err := read(ctx, s.target, settleSave, func(f content) bool { return f.same && f.writers != somebody })
 	var why *sdk.Unavailable
 	if errors.As(err, &why) {
 		if why.Kind != sdk.Absent {

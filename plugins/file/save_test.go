@@ -262,6 +262,9 @@ func TestSaveAgainstWriters(t *testing.T) {
 			saves, conflicts := 0, 0
 			for !done.Load() {
 				doc, err := c.Load(t.Context())
+				if unavailableKind(err) == sdk.Unreachable {
+					continue // whoever writes slowly leaves few moments in between
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -359,7 +362,7 @@ func TestSaveWithoutHelp(t *testing.T) {
 	prepared := func(t *testing.T) (*save, content, string) {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		write(t, path, "one")
-		old, err := read(t.Context(), path)
+		old, err := readOnce(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,12 +43,24 @@ func lease(f *os.File, kind int) error {
 	return err
 }
 
-// beingWritten reports whether somebody has the file open for writing, as far as the system
-// tells.
-func beingWritten(f *os.File) bool {
-	err := leaseForReading(f)
-	if err == nil {
-		endLease(f)
+// writersOf tells whether somebody has the file open for writing, as far as the system does.
+func writersOf(f *os.File) writers {
+	var system unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &system) == nil && remote[int64(uint32(system.Type))] {
+		return unknown // others may write to it on other machines, and leases mean something else
 	}
-	return err == unix.EAGAIN
+	switch leaseForReading(f) {
+	case nil:
+		endLease(f)
+		return nobody
+	case unix.EAGAIN:
+		return somebody
+	}
+	return unknown // it is not ours, say
+}
+
+// remote are file systems whose files others may have open elsewhere.
+var remote = map[int64]bool{
+	unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.CEPH_SUPER_MAGIC: true,
+	unix.FUSE_SUPER_MAGIC: true, unix.V9FS_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.OCFS2_SUPER_MAGIC: true,
 }

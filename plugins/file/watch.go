@@ -65,7 +65,13 @@ func (w *watch) run(ctx context.Context, poll time.Duration, changed <-chan stru
 	defer tick.Stop()
 	calm, late := stopped(), stopped()
 	pending, looks := false, 0
-	w.read(ctx)
+	read := func() {
+		// Nobody tells when a writer has ended.
+		if pending = w.read(ctx); pending {
+			calm.Reset(quiet)
+		}
+	}
+	read()
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,8 +103,8 @@ func (w *watch) run(ctx context.Context, poll time.Duration, changed <-chan stru
 		}
 		calm.Stop()
 		late.Stop()
-		pending, looks = false, 0
-		w.read(ctx)
+		looks = 0
+		read()
 	}
 }
 
@@ -108,9 +114,9 @@ func stopped() *time.Timer {
 	return t
 }
 
-// read tells the sink what the file holds. The folders are watched before the file is read, so
-// that no change falls between.
-func (w *watch) read(ctx context.Context) {
+// read tells the sink what the file holds, and whether somebody is still writing to it. The
+// folders are watched before the file is read, so that no change falls between.
+func (w *watch) read(ctx context.Context) (unfinished bool) {
 	for range 3 { // the way may change while we walk it; the next look comes anyhow
 		names := []string{w.path}
 		if t, err := follow(w.path); err == nil {
@@ -120,20 +126,22 @@ func (w *watch) read(ctx context.Context) {
 		w.names = names
 		w.watchFolders()
 		w.seen = w.look()
-		doc, err := w.c.Load(ctx)
+		f, done, err := w.c.load(ctx)
+		unfinished = !done
 		var why *sdk.Unavailable
 		switch {
 		case ctx.Err() != nil:
-			return
+			return false
 		case err == nil:
-			w.sink.Snapshot(doc)
+			w.sink.Snapshot(f.document())
 		case errors.As(err, &why):
 			w.sink.Unavailable(why)
 		}
 		if known {
-			return
+			return unfinished
 		}
 	}
+	return unfinished
 }
 
 // watchFolders asks for notices about every folder a name of the trail is in. Asking again is
@@ -168,9 +176,5 @@ func (w *watch) look() string {
 		}
 		return err.Error()
 	}
-	s := fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s += fmt.Sprint(" ", sys.Dev, sys.Ino)
-	}
-	return s
+	return versionOf(info)
 }
