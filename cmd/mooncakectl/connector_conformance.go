@@ -58,7 +58,7 @@ Save where it has one.`,
 			if len(source) > 0 {
 				opts.Source = conformance.CommandSource(source[0], source[1:]...)
 			}
-			if opts.Path, opts.Args, err = command(find(args[0], dir)); err != nil {
+			if opts.Path, opts.Args, err = command(find(args[0], dir, "")); err != nil {
 				return err
 			}
 			switch logs {

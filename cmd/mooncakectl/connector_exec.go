@@ -21,6 +21,7 @@ import (
 // execFlags are what a connector is run with.
 type execFlags struct {
 	dir, level string
+	sum        string
 	config     sdk.Config
 	options    []string
 	count      int
@@ -64,6 +65,7 @@ Without COMMAND they are read from standard input, one a line; help lists them.`
 	flags.StringVar(&f.config.ClusterID, "cluster-id", "", "the master's --cluster_id")
 	flags.StringArrayVar(&f.options, "option", nil, "NAME=VALUE, an option of the connector; may be repeated")
 	flags.StringVar(&f.dir, "dir", "", "folder of executables mooncake-connector-TYPE")
+	flags.StringVar(&f.sum, "sha256", "", "SHA-256 that the executable must have, the master's --tenant_quota_connector_sha256")
 	flags.StringVar(&f.level, "log-level", f.level, "which of the connector's log lines to show: trace, debug, info, warn, error, off")
 	flags.IntVar(&f.count, "count", 0, "watch: end after so many events, heartbeats not counted; 0 = never")
 	flags.DurationVar(&f.limit, "for", 0, "watch: end after this time; 0 = never")
@@ -93,7 +95,7 @@ func (t *tool) exec(cmd *cobra.Command, args []string, f *execFlags) error {
 	case len(args) != want:
 		return misused("%s takes no argument, got %q", verb, args[2])
 	}
-	o, err := t.open(ctx, find(args[0], f.dir), f.level)
+	o, err := t.open(ctx, find(args[0], f.dir, f.sum), f.level)
 	if err != nil {
 		return err
 	}

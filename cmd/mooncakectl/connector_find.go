@@ -32,13 +32,17 @@ type target struct {
 	spec connector.Spec
 }
 
-// find takes what has a slash for a path, and everything else for a type.
-func find(name, dir string) target {
+// find takes what has a slash for a path, and everything else for a type. sum is the SHA-256
+// that it must have, "" for any.
+func find(name, dir, sum string) target {
 	if strings.ContainsRune(name, filepath.Separator) {
-		return target{name: name, path: name}
+		return target{name: name, path: name, spec: connector.Spec{SHA256: sum}}
 	}
-	return target{name: name, spec: connector.Spec{Type: name, Dir: dir, Stock: app.Stock()}}
+	return target{name: name, spec: connector.Spec{Type: name, Dir: dir, Stock: app.Stock(), SHA256: sum}}
 }
+
+// pinFlag is what pins a connector here, and pinMaster what does so in a master.
+const pinFlag, pinMaster = "--sha256", "--tenant_quota_connector_sha256"
 
 // open starts the connector as a master does.
 func (t *tool) open(ctx context.Context, what target, level string) (*connector.Once, error) {
@@ -52,8 +56,11 @@ func (t *tool) open(ctx context.Context, what target, level string) (*connector.
 	defer cancel()
 	o, err := connector.Open(ctx, what.path, what.spec, connector.Deps{
 		Clock: clock{t.now}, Rand: random{}, Logger: logger, Version: app.Version,
-		Timing: connector.Timing{Start: t.timeout, Call: t.timeout},
+		Timing: connector.Timing{Start: t.timeout, Call: t.timeout}, Guard: connector.OwnCommand("connector", "guard"),
 	})
+	if err != nil && strings.HasPrefix(err.Error(), pinMaster) {
+		return nil, failed("%s%s", pinFlag, strings.TrimPrefix(err.Error(), pinMaster))
+	}
 	if err != nil && what.path == "" && !slices.Contains(what.spec.Stock, what.name) {
 		return nil, failed("%v", err).hinting("a connector is named by the path of its executable, with a slash in it (./%s), or by a type: one of %s, or mooncake-connector-TYPE in --dir",
 			what.name, strings.Join(what.spec.Stock, ", "))
@@ -110,7 +117,7 @@ func (t *tool) connectorChecksum() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			flag := "--tenant_quota_connector_sha256=" + sum
+			flag := pinMaster + "=" + sum
 			if t.json {
 				return t.printJSON(map[string]string{"file": args[0], "sha256": sum, "flag": flag})
 			}

@@ -46,14 +46,14 @@ func aboutOf(o *connector.Once) about {
 }
 
 func (t *tool) connectorInfo() *cobra.Command {
-	dir, level := "", "warn"
+	dir, sum, level := "", "", "warn"
 	cmd := &cobra.Command{
 		Use:     "info PATH|TYPE",
 		Short:   "Start a connector, show what it says of itself and which options it takes, and stop it",
 		Example: "  mooncakectl connector info file\n  mooncakectl connector info ./mooncake-connector-http",
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			what := find(args[0], dir)
+			what := find(args[0], dir, sum)
 			o, err := t.open(cmd.Context(), what, level)
 			if err != nil {
 				return err
@@ -69,6 +69,7 @@ func (t *tool) connectorInfo() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "folder of executables mooncake-connector-TYPE")
+	cmd.Flags().StringVar(&sum, "sha256", "", "SHA-256 that the executable must have, the master's --tenant_quota_connector_sha256")
 	cmd.Flags().StringVar(&level, "log-level", level, "which of the connector's log lines to show: trace, debug, info, warn, error, off")
 	return cmd
 }

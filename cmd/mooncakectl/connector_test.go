@@ -66,6 +66,29 @@ func TestConnectorInfo(t *testing.T) {
 	ctl(t, "", "connector", "info", script).want(t, exitFailed, "", `it printed "hello`)
 }
 
+// TestConnectorPinned gives the hash that an executable must have.
+func TestConnectorPinned(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho hello\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sum := decode[map[string]string](t, ctl(t, "", "connector", "checksum", "-o", "json", script))["sha256"]
+	other := strings.Repeat("0", 64)
+	for _, verb := range []string{"info", "exec"} {
+		args := []string{"connector", verb, script, "--sha256"}
+		if verb == "exec" {
+			args = []string{"connector", verb, script, "describe", "--sha256"}
+		}
+		ctl(t, "", append(args, other)...).want(t, exitFailed, "", "--sha256="+other+": "+script+" has another SHA-256: expected "+other+", found "+sum)
+		ctl(t, "", append(args, "abc")...).want(t, exitFailed, "", "--sha256=abc: want 64 hexadecimal digits, got 3 characters")
+		ctl(t, "", append(args, sum)...).want(t, exitFailed, "", `it printed "hello`) // it was run
+	}
+	own := decode[map[string]string](t, ctl(t, "", "connector", "checksum", "-o", "json", os.Args[0]))["sha256"]
+	ctl(t, "", "connector", "info", "file", "--sha256", own).want(t, exitOK, "file", "")
+	ctl(t, "", "connector", "info", "file", "--sha256", other).want(t, exitFailed, "", "--sha256="+other+": ")
+}
+
 func TestConnectorExecOnce(t *testing.T) {
 	t.Parallel()
 	path := write(t, "tenants.yaml", twoTenants)

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	// The stock connectors are processes of this executable as they are of the master's.
-	if len(os.Args) == 4 && os.Args[1] == "connector" && os.Args[2] == "serve" {
+	if served(os.Args) {
 		code, _ := app.Connector(os.Args[1:], os.Stderr)
 		os.Exit(code)
 	}
@@ -21,6 +21,12 @@ func main() {
 	code := run(ctx, os.Args[1:], process())
 	stop()
 	os.Exit(code)
+}
+
+// served reports whether a command line is one of the processes that this executable starts of
+// itself: a stock connector, or the guard beside another.
+func served(line []string) bool {
+	return len(line) > 2 && line[1] == "connector" && (len(line) == 4 && line[2] == "serve" || len(line) == 3 && line[2] == "guard")
 }
 
 // surroundings are what a command line runs in.

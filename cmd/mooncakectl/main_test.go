@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden outputs anew")
 // TestMain lets the test binary be the stock connectors' process, and the command itself for
 // the tests that need a process.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "connector" && os.Args[2] == "serve" || os.Getenv("MOONCAKECTL_TEST_MAIN") != "" {
+	if served(os.Args) || os.Getenv("MOONCAKECTL_TEST_MAIN") != "" {
 		main()
 	}
 	os.Exit(m.Run())

@@ -255,7 +255,14 @@ document where there is none.`,
 			if !t.json {
 				t.printPlan(doc, p, exact)
 			}
+			there := p.Same
 			if p.Same && !given {
+				// The source may have lost it, or hold something else: then there is something to do.
+				if there, err = t.atSource(ctx, p.Base.ContentHash, &expected); err != nil {
+					return err
+				}
+			}
+			if there && !given {
 				if t.json {
 					return t.printJSON(saved{Revision: p.Base.Revision, ContentHash: p.Base.ContentHash, Tenants: p.Document.Tenants, Same: true})
 				}
@@ -282,6 +289,23 @@ document where there is none.`,
 	return cmd
 }
 
+// atSource reports whether the source holds the document of that hash. Where it holds none,
+// expected becomes the revision to create it with.
+func (t *tool) atSource(ctx context.Context, hash string, expected *string) (bool, error) {
+	var is policyInForce
+	err := t.data(ctx, http.MethodGet, policyPath+"?at=source", nil, &is)
+	var no *refusal
+	switch {
+	case err == nil:
+		return is.ContentHash == hash, nil
+	case errors.As(err, &no) && no.Reason == "absent":
+		*expected = ""
+		t.note("the source holds no document any more: it is created again")
+		return false, nil
+	}
+	return false, err
+}
+
 func (t *tool) apply(ctx context.Context, doc *verdict, expected string, removal bool) error {
 	path := policyPath + "?expected_revision=" + url.QueryEscape(expected)
 	if removal {
@@ -292,7 +316,11 @@ func (t *tool) apply(ctx context.Context, doc *verdict, expected string, removal
 	err := t.data(ctx, http.MethodPut, path, doc.text, &s)
 	t.progress("")
 	if err != nil {
-		return aboutDocument(doc.File, t.conflict(err, "look at it with mooncakectl policy show --source, bring your change into it, and plan again"))
+		hint := "look at it with mooncakectl policy show --source, bring your change into it, and plan again"
+		if no := (*refusal)(nil); errors.As(err, &no) && no.Current == "" {
+			hint = "--expected-revision '' creates it"
+		}
+		return aboutDocument(doc.File, t.conflict(err, hint))
 	}
 	return t.printSaved(s)
 }

@@ -104,6 +104,17 @@ func TestPlanAndApply(t *testing.T) {
 	if s.Same || s.Added != 1 || s.Removed != 1 || s.Changed != 1 {
 		t.Errorf("apply: %+v", s)
 	}
+	// What is in force is put back where the source has lost it.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	same := write(t, "same.yaml", string(before))
+	ctlEnv(t, env, "", "policy", "apply", next).want(t, exitConflict, "", "--expected-revision '' creates it")
+	ctlEnv(t, env, "", "policy", "apply", same).want(t, exitOK, "the same as before", "it is created again")
+	if now, err := os.ReadFile(file); err != nil || string(now) != string(before) {
+		t.Errorf("put back: %q, %v", now, err)
+	}
+
 	bad := write(t, "bad.yaml", "version: 1\ntenants:\n  - name: a\n    quota: 5GiB\n")
 	for _, verb := range []string{"plan", "apply"} {
 		ctlEnv(t, env, "", "policy", verb, bad).want(t, exitFailed, bad+":4:12: error: invalid quota for tenant 'a'", "")
