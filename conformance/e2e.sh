@@ -4,16 +4,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 smoke=${1:-}
 case "$smoke" in
-"") edits=200 kills=200 changes=500 faults=1000 writing=1m frames=1000000 documents=1000 operations=1000000 ;;
---smoke) edits=20 kills=10 changes=50 faults=18 writing=5s frames=50000 documents=40 operations=100000 ;;
+"") edits=500 kills=200 changes=500 storm=1000 during=10s faults=1000 cluster=1000 writing=1m frames=1000000 documents=1000 operations=1000000 ;;
+--smoke) edits=20 kills=10 changes=50 storm=200 during=2s faults=1 cluster=1 writing=5s frames=50000 documents=40 operations=100000 ;;
 *) echo "usage: conformance/e2e.sh [--smoke]" >&2; exit 2 ;;
 esac
 go build -o bin/ ./cmd/... ./conformance/suite
-bin/suite policy-latency -rounds "$edits"
+bin/suite policy-latency -rounds "$edits" -storm "$storm" -during "$during"
+bin/suite file-size
 bin/suite connector-kill -rounds "$kills"
+bin/suite file-faults -rounds "$faults" # at least once each
 conformance/etcd.sh
-bin/suite etcd-latency -rounds "$changes"
+bin/suite etcd-latency -rounds "$changes" -storm "$storm" -during "$during"
 bin/suite etcd-faults -rounds "$faults"
+bin/suite etcd-faults -members 3 -rounds "$cluster"
 bin/suite etcd-writers -during "$writing"
 bin/suite etcd-size
 bin/suite bad-input -frames "$frames" -most "$documents"

@@ -33,19 +33,19 @@ var editStyles = []struct {
 	}},
 }
 
-// policyLatency measures the time from the last write of a save until the quota is in force.
+// policyLatency measures the time from the last write of a save until the quota is in force, and
+// then makes a storm of saves, of which the last has to be in force at the end.
 func policyLatency(ctx context.Context, e *environment, args []string) error {
 	flags := flag.NewFlagSet("policy-latency", flag.ContinueOnError)
 	rounds := flags.Int("rounds", 200, "edits of each style")
 	limit := flags.Duration("limit", 150*time.Millisecond, "what the 99th percentile has to stay under")
+	storm := flags.Int("storm", 1000, "changes of the storm, in turn in each style")
+	during := flags.Duration("during", 10*time.Second, "how long it lasts")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	path := filepath.Join(e.dir, "tenants.yaml")
-	text := func(n int) string {
-		return fmt.Sprintf("version: 1\ntenants:\n  - name: tenant-a\n    quota: %d\n", 1_000_000+n)
-	}
-	if err := os.WriteFile(path, []byte(text(0)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(goodPolicy(0)), 0o644); err != nil {
 		return err
 	}
 	p, err := e.start(ctx, "--enable_multi_tenants=true", "--tenant_quota_connector_type=file", "--tenant_quota_connector_uri="+path)
@@ -59,22 +59,12 @@ func policyLatency(ctx context.Context, e *environment, args []string) error {
 		var took []time.Duration
 		for range *rounds {
 			n++
-			if err := style.save(path, text(n), n); err != nil {
+			if err := style.save(path, goodPolicy(n), n); err != nil {
 				return err
 			}
 			saved := time.Now()
-			for {
-				got, err := p.requested("tenant-a")
-				if err != nil {
-					return err
-				}
-				if got == uint64(1_000_000+n) {
-					break
-				}
-				if time.Since(saved) > 10*time.Second {
-					return fmt.Errorf("%s: edit %d is not in force after 10 s: quota is %d", style.name, n, got)
-				}
-				time.Sleep(500 * time.Microsecond)
+			if err := p.awaitQuota(uint64(1<<30+n), 10*time.Second); err != nil {
+				return fmt.Errorf("%s: edit %d: %w", style.name, n, err)
 			}
 			took = append(took, time.Since(saved))
 			// Edits come at odd moments of the connector's debounce.
@@ -87,5 +77,8 @@ func policyLatency(ctx context.Context, e *environment, args []string) error {
 			errs = append(errs, fmt.Errorf("%s: p99 is %v, must be under %v", style.name, p99, *limit))
 		}
 	}
+	errs = append(errs, p.storm(n, *storm, *during, func(n int) error {
+		return editStyles[n%len(editStyles)].save(path, goodPolicy(n), n)
+	}))
 	return errors.Join(append(errs, p.stop())...)
 }

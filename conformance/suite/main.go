@@ -26,9 +26,10 @@ type check struct {
 }
 
 var checks = []check{
-	{"policy-latency", "time from a saved policy file to the quota in force", policyLatency},
+	{"policy-latency", "time from a saved policy file to the quota in force; a storm of saves", policyLatency},
 	{"connector-kill", "the connector killed with -9 again and again, under traffic; then the master", connectorKill},
 	{"file-faults", "a policy file and its connector damaged in every way, under traffic", fileFaultRounds},
+	{"file-size", "very many tenants in a policy file", fileSize},
 	{"etcd-latency", "time from a change in etcd to the quota in force; a storm of changes", etcdLatency},
 	{"etcd-faults", "etcd and its connector killed, stopped, compacted, filled with garbage, under traffic", etcdFaultRounds},
 	{"etcd-writers", "two masters and ten operators change the same document in etcd", etcdWriters},
