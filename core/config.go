@@ -39,7 +39,7 @@ type Config struct {
 	AllocationWait     time.Duration // how long a write into full memory may wait for eviction; 0 = not
 	RegexTimeout       time.Duration // per call
 	AllocationStrategy string        // random, free_ratio_first, local_first
-	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many
+	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many; where tenants are very many each has fewer
 	EnableDiskEviction bool
 	DiskQuotaBytes     uint64
 	BreakerMinClients  int     // from how many clients on a mass expiry is held back once

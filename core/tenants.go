@@ -24,15 +24,34 @@ func (m *Master) keep(a *tenant.Account) *keeper {
 	if k, ok := a.Attachment().(*keeper); ok {
 		return k
 	}
-	return a.Attach(&keeper{name: a.Name(), acct: a, space: object.NewSpace(m.cfg.ShardsPerTenant)}).(*keeper)
+	return a.Attach(&keeper{name: a.Name(), acct: a, space: object.NewSpace(m.shards())}).(*keeper)
 }
 
+// shards is how many a tenant's objects are divided into. They are there so that cores don't
+// wait for each other; where tenants are many, the tenants do that, and most have few objects: more
+// shards would be more lines of memory that are cold whenever one is touched, and more small
+// pieces for the collector to find.
+func (m *Master) shards() int {
+	n := m.cfg.ShardsPerTenant
+	if m.cfg.MultiTenant {
+		for tenants := m.book.Len(); n > leastShards && n*tenants > manyShards; {
+			n /= 2
+		}
+	}
+	return n
+}
+
+const (
+	leastShards = 4   // of a tenant, however many there are
+	manyShards  = 256 // of all tenants: from here on each gets fewer
+)
+
 // account returns the account that the objects of a shard are charged to. Where there are no
-// limits, nobody asks for the sum while writers run, and it is kept in several parts so that
+// limits, nobody asks for the sum while writers run, and each shard has a part of it, so that
 // cores don't wait for each other's cache lines.
 func (k *keeper) account(sh *object.Shard) *tenant.Account {
 	if k.free != nil {
-		return k.free[sh.Number()%stripes]
+		return k.free[sh.Number()]
 	}
 	return k.acct
 }
@@ -58,7 +77,7 @@ func (m *Master) limitless() (*keeper, error) {
 		return nil, err
 	}
 	k := m.keep(a)
-	for range stripes {
+	for range k.space.Shards() {
 		a, err := account(tenant.NewBook())
 		if err != nil {
 			return nil, err
@@ -83,13 +102,12 @@ func (m *Master) request(name string) (*keeper, errcode.Code) {
 	if m.single != nil {
 		return m.single, errcode.OK
 	}
-	name = tenant.Normalize(name)
-	if !tenant.Valid(name) {
-		return nil, errcode.InvalidParams
-	}
-	if a := m.book.Lookup(name); a != nil {
+	if a := m.book.Lookup(name); a != nil { // which only valid names have
 		k, _ := a.Attachment().(*keeper)
 		return k, errcode.OK
+	}
+	if !tenant.Valid(tenant.Normalize(name)) {
+		return nil, errcode.InvalidParams
 	}
 	return nil, errcode.OK
 }
@@ -107,8 +125,8 @@ func (m *Master) writer(name string) (*keeper, errcode.Code) {
 	if m.single != nil {
 		return m.single, errcode.OK
 	}
-	if code := m.named(name); code != errcode.OK {
-		return nil, code
+	if name == "" {
+		return nil, errcode.TenantNotRegistered
 	}
 	a := m.book.Lookup(name)
 	if a == nil || a.Closed() {

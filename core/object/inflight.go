@@ -1,5 +1,10 @@
 package object
 
+import (
+	"math"
+	"sync/atomic"
+)
+
 // inFlight remembers the writes of a shard that have started, oldest first, so that abandoned
 // ones are found without looking at every object.
 type inFlight struct {
@@ -23,6 +28,20 @@ func (sh *Shard) WriteBegan(o *Object) {
 		f.sweep()
 	}
 	f.entries = append(f.entries, write{o.Started(), o.Ref()})
+	sh.space.oldest.lower(o.Started())
+}
+
+// bound is an instant that nothing in some lists comes before; math.MaxInt64 if they are empty.
+type bound struct{ atomic.Int64 }
+
+// lower makes the bound not later than an instant. Nearly always it is that already.
+func (b *bound) lower(instant int64) {
+	for {
+		old := b.Load()
+		if old <= instant || b.CompareAndSwap(old, instant) {
+			return
+		}
+	}
 }
 
 // WriteEnded notes that one write is over, however it ended.
@@ -54,13 +73,22 @@ func (f *inFlight) before(instant int64, due []Ref) []Ref {
 }
 
 // WritesBefore removes from the lists and returns the objects with a write in flight that
-// began before the instant. The caller checks under the shard's lock that it still is.
+// began before the instant. The caller checks under the shard's lock that it still is. Where
+// nothing is that old no shard is looked at: there may be a hundred thousand of them.
 func (s *Space) WritesBefore(instant int64) []Ref {
+	if s.oldest.Load() >= instant {
+		return nil
+	}
+	// Whatever begins from here on lowers the bound by itself.
+	s.oldest.Store(math.MaxInt64)
 	var due []Ref
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.Lock()
 		due = sh.writes.before(instant, due)
+		if len(sh.writes.entries) > 0 {
+			s.oldest.lower(sh.writes.entries[0].started)
+		}
 		sh.Unlock()
 	}
 	return due

@@ -2,6 +2,7 @@ package object
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core/evict"
@@ -13,6 +14,7 @@ type Space struct {
 	shards []Shard
 	mask   uint64
 	groups groups
+	oldest bound                 // of the writes that the shards remember
 	Order  *evict.Order[*Object] // a part for each shard
 
 	// Reclaim serialises making room in this space, so that two writers never refuse each
@@ -23,6 +25,7 @@ type Space struct {
 // NewSpace makes a space of the given number of shards, a power of two up to 65536.
 func NewSpace(shards int) *Space {
 	s := &Space{seed: maphash.MakeSeed(), shards: make([]Shard, shards), mask: uint64(shards - 1), Order: evict.NewOrder[*Object](shards)}
+	s.oldest.Store(math.MaxInt64)
 	for i := range s.shards {
 		s.shards[i].space = s
 		s.shards[i].slab.shard = uint16(i)
@@ -42,10 +45,13 @@ func (s *Space) Shards() []Shard { return s.shards }
 // ShardIndex returns the number of the shard that keys of this hash belong to.
 func (s *Space) ShardIndex(h Hash) int { return int(uint64(h) & s.mask) }
 
+// Shard returns the shard that keys of this hash belong to.
+func (s *Space) Shard(h Hash) *Shard { return &s.shards[uint64(h)&s.mask] }
+
 // Locate returns the shard that a key belongs to, and the key's hash.
 func (s *Space) Locate(key string) (*Shard, Hash) {
 	h := s.Hash(key)
-	return &s.shards[uint64(h)&s.mask], h
+	return s.Shard(h), h
 }
 
 // ShardOf returns the shard of an object that may be dead.

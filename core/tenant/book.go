@@ -50,6 +50,13 @@ func (b *Book) Lookup(name string) *Account {
 	return b.accounts.find(name, b.accounts.hash(name))
 }
 
+// Len returns the number of tenants with a policy.
+func (b *Book) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.explicit)
+}
+
 // Ensure returns the account of a tenant and creates it, closed and empty, if need be. Such an
 // account is not listed until it has a policy or a charge.
 func (b *Book) Ensure(name string) *Account {
