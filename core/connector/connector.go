@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -97,14 +96,7 @@ func (c *Connector) supervise(ctx context.Context, first chan<- error) {
 	// Children live as long as the thread that started them: see attributes.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if c.deps.Guard != nil && !slices.Contains(c.spec.Stock, c.spec.Type) {
-		var err error
-		if c.guard, err = startGuard(c.deps.Guard); err != nil {
-			c.deps.Logger.Error("no guard for the connector's children, they would outlive a master that is killed", "error", err)
-			c.guard = nil
-		}
-		defer func() { c.guard.close() }()
-	}
+	defer c.startGuard()()
 	deaths := 0
 	for {
 		s, err := c.launch(ctx)

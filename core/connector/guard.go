@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,21 @@ func Guard(in io.Reader) {
 type guard struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
+}
+
+// startGuard starts a guard for a connector that is not the master's own; the caller ends it by
+// the function.
+func (c *Connector) startGuard() (end func()) {
+	if c.deps.Guard == nil || slices.Contains(c.spec.Stock, c.spec.Type) {
+		return func() {}
+	}
+	g, err := startGuard(c.deps.Guard)
+	if err != nil {
+		c.deps.Logger.Error("no guard for the connector's children, they would outlive a master that is killed", "error", err)
+		return func() {}
+	}
+	c.guard = g
+	return g.close
 }
 
 // startGuard starts a command that runs Guard on its standard input.

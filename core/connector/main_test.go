@@ -50,6 +50,8 @@ func TestMain(m *testing.M) {
 		hostUntilKilled(Spec{Type: "file", URI: args[1], Stock: []string{"file"}})
 	case len(args) == 3 && args[0] == "host":
 		hostUntilKilled(Spec{Type: "parent", URI: args[1], Dir: args[2]})
+	case len(args) == 2 && args[0] == "person":
+		personUntilKilled(args[1])
 	case len(args) == 1 && args[0] == "guard":
 		Guard(os.Stdin)
 		os.Exit(0)
@@ -168,6 +170,19 @@ func hostUntilKilled(spec Spec) {
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Println(c.pid())
+	time.Sleep(time.Minute)
+	os.Exit(1)
+}
+
+// personUntilKilled runs an executable as a person does, prints its process id, and waits.
+func personUntilKilled(path string) {
+	o, err := Open(context.Background(), path, Spec{},
+		Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger(), Guard: OwnCommand("guard")})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(o.About().PID)
 	time.Sleep(time.Minute)
 	os.Exit(1)
 }

@@ -47,14 +47,23 @@ func (s Spec) Check() error {
 	return err
 }
 
+// chosen is the executable that a person has named; only its hash is checked, if there is one.
+func (s Spec) chosen(path string) (*program, error) {
+	p := &program{path: path, own: true}
+	if s.SHA256 == "" {
+		return p, nil
+	}
+	return p, s.pin(p)
+}
+
 // Open starts the executable at path, or with path "" the one that a master would start for the
-// spec's type. It only asks for the description; Configure is the caller's. The error is one line
+// spec's type. If the spec has a hash, the executable must have it. Open only asks for the description; Configure is the caller's. The error is one line
 // that names the executable and holds its last words.
 func Open(ctx context.Context, path string, spec Spec, deps Deps) (*Once, error) {
 	deps = deps.withDefaults()
 	find, name := func() (*program, error) { return spec.find(deps.Self) }, "of type "+spec.Type
 	if path != "" {
-		find, name = func() (*program, error) { return &program{path: path, own: true}, nil }, path
+		find, name = func() (*program, error) { return spec.chosen(path) }, path
 	}
 	place, err := newSockets(deps.Clock.Now())
 	if err != nil {
@@ -83,6 +92,7 @@ func (o *Once) keep(ctx context.Context, started chan<- error) {
 	defer o.connector.sockets.remove()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	defer o.connector.startGuard()()
 	limit := o.connector.deps.Timing
 	s, err := o.connector.begin(ctx, func(s *session) error { return s.describe(limit.Call) })
 	o.session = s

@@ -70,17 +70,37 @@ func TestOnceRefusals(t *testing.T) {
 		t.Errorf("without a uri: %v", err)
 	}
 	script := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no database >&2\nsleep 0.3\necho hello\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho hello\nsleep 0.1\necho no database >&2\necho in /x >&2\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), script, Spec{}, Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger()})
 	if err == nil {
 		t.Fatal("a script that ends was started")
 	}
-	for _, want := range []string{script, "hello", "no database"} {
+	for _, want := range []string{script, "hello", "no database; in /x"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
+	}
+}
+
+// TestOncePinned starts an executable that has the hash that was asked for, and none that has not.
+func TestOncePinned(t *testing.T) {
+	_, program := installed(t, "x")
+	open := func(sum string) error {
+		o, err := Open(t.Context(), program, Spec{SHA256: sum}, Deps{Clock: wall{}, Rand: random{}, Logger: hclog.NewNullLogger()})
+		if err == nil {
+			o.Close()
+		}
+		return err
+	}
+	is := hashOf(t, program)
+	if err := open(is); err != nil {
+		t.Error(err)
+	}
+	other := strings.Repeat("0", 64)
+	if err := open(other); err == nil || !strings.Contains(err.Error(), program+" has another SHA-256: expected "+other+", found "+is) {
+		t.Error(err)
 	}
 }
 

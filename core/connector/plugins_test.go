@@ -35,16 +35,34 @@ func serveAs(kind string) {
 			}
 		}()
 	case "parent":
-		child := exec.Command("sleep", "1000")
-		if err := child.Start(); err != nil {
-			panic(err)
-		}
-		fmt.Fprintf(os.Stderr, "child %d\n", child.Process.Pid)
-		if err := os.WriteFile(os.Args[0]+".child", fmt.Append(nil, child.Process.Pid), 0o600); err != nil {
-			panic(err)
-		}
+		withChild()
+	case "deaf":
+		withChild()
+		sdk.Serve(deaf{file.New(sdk.Logger())})
 	}
 	sdk.Serve(file.New(sdk.Logger()))
+}
+
+// withChild starts a process and writes its number beside the executable.
+func withChild() {
+	child := exec.Command("sleep", "1000")
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Fprintf(os.Stderr, "child %d\n", child.Process.Pid)
+	if err := os.WriteFile(os.Args[0]+".child", fmt.Append(nil, child.Process.Pid), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// deaf does not stop when it is asked to.
+type deaf struct{ sdk.Connector }
+
+func (deaf) Stop(context.Context) error {
+	if err := os.WriteFile(os.Args[0]+".asked", nil, 0o600); err != nil {
+		panic(err)
+	}
+	select {}
 }
 
 // later is the name of the service in version 2 of the contract, which exists in tests only.

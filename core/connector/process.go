@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin/runner"
@@ -22,6 +23,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	stdout *headed
+	stderr *ending
 	out    io.ReadCloser
 	err    io.ReadCloser
 	pid    atomic.Int64 // 0 until it is started
@@ -43,7 +45,8 @@ func newProcess(cmd *exec.Cmd, memory uint64, g *guard) (*process, error) {
 	if p.err, err = cmd.StderrPipe(); err != nil {
 		return nil, err
 	}
-	p.stdout = &headed{ReadCloser: p.out}
+	p.stderr = &ending{ReadCloser: p.err, ended: make(chan struct{})}
+	p.stdout = &headed{ReadCloser: p.out, last: p.stderr.ended}
 	return p, nil
 }
 
@@ -111,7 +114,7 @@ func (p *process) abandon() {
 func (p *process) Stdout() io.ReadCloser { return p.stdout }
 
 // Stderr implements runner.Runner.
-func (p *process) Stderr() io.ReadCloser { return p.err }
+func (p *process) Stderr() io.ReadCloser { return p.stderr }
 
 // Name implements runner.Runner.
 func (p *process) Name() string { return p.cmd.Path }
@@ -138,21 +141,55 @@ func (p *process) HostToPlugin(network, address string) (string, string, error) 
 	return network, address, nil
 }
 
-// headed remembers the beginning of what was read.
+// ending tells when nothing more comes.
+type ending struct {
+	io.ReadCloser
+	once  sync.Once
+	ended chan struct{} // closed at the end
+}
+
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.ReadCloser.Read(b)
+	if err != nil {
+		e.once.Do(func() { close(e.ended) })
+	}
+	return n, err
+}
+
+// headed remembers the beginning of what was read. The library ends a process whose output
+// does not begin with a handshake at once; the process first gets to say why on its standard
+// error.
 type headed struct {
 	io.ReadCloser
+	last <-chan struct{} // closed at the end of standard error
+	odd  bool            // it has been waited for; only the reader's
+
 	mu   sync.Mutex
 	head []byte // guarded by mu
 }
 
-// headMost is how much of the standard output is kept for messages.
-const headMost = 200
+const (
+	// handshakeBegin is how the line that a connector writes to standard output begins.
+	handshakeBegin = "1|"
+	// headMost is how much of the standard output is kept for messages.
+	headMost = 200
+	// lastWords is how long a process whose start has failed may go on telling why.
+	lastWords = 500 * time.Millisecond
+)
 
 func (h *headed) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b)
 	h.mu.Lock()
 	h.head = append(h.head, b[:min(n, headMost-len(h.head))]...)
+	begin := string(h.head[:min(len(h.head), len(handshakeBegin))])
 	h.mu.Unlock()
+	if !h.odd && (!strings.HasPrefix(handshakeBegin, begin) || begin == "" && err != nil) {
+		h.odd = true
+		select {
+		case <-h.last:
+		case <-time.After(lastWords):
+		}
+	}
 	return n, err
 }
 

@@ -92,7 +92,7 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 			head := s.proc.stdout.String()
 			if mismatch := c.deps.protocolMismatch(head); mismatch != "" {
 				text = mismatch
-			} else if head != "" && !strings.HasPrefix(head, "1|") {
+			} else if head != "" && !strings.HasPrefix(head, handshakeBegin) {
 				text += fmt.Sprintf("; it printed %q: plugins must not write to stdout", head)
 			}
 			if why := s.proc.over.Load(); why != nil {

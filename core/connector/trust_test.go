@@ -152,7 +152,14 @@ func TestP6ChildrenOfTheConnectorDieWithTheMaster(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, path, "one")
 	dir, program := installed(t, "parent")
-	host := exec.Command(os.Args[0], "host", path, dir)
+	t.Run("a master", func(t *testing.T) { diesWithHost(t, program, "host", path, dir) })
+	t.Run("a person", func(t *testing.T) { diesWithHost(t, program, "person", program) })
+}
+
+// diesWithHost runs a host of this test's executable, which starts the program, and kills it.
+func diesWithHost(t *testing.T, program string, args ...string) {
+	t.Helper()
+	host := exec.Command(os.Args[0], args...)
 	out, err := host.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +193,42 @@ func TestP6ChildrenOfTheConnectorDieWithTheMaster(t *testing.T) {
 	})
 	if took := time.Since(begun); took > 5*time.Second || len(guards) != 2 {
 		t.Errorf("%s for %v", took, guards)
+	}
+}
+
+// TestP8AConnectorThatIgnoresStopIsKilled closes a connector that answers no Stop and has a
+// child.
+func TestP8AConnectorThatIgnoresStopIsKilled(t *testing.T) {
+	if limit := (Timing{}).withDefaults().Stop; limit != 5*time.Second {
+		t.Errorf("a process has %s to stop, the contract says 5 s", limit)
+	}
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "one")
+	dir, program := installed(t, "deaf")
+	var log logged
+	d := deps(&log)
+	d.Timing.Stop = 400 * time.Millisecond
+	c, err := Start(t.Context(), Spec{Type: "deaf", URI: path, Dir: dir}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ready", func() bool { return c.Status().State == policy.Ready })
+	pid := c.pid()
+	child, err := strconv.Atoi(mustRead(t, program+".child"))
+	if err != nil || !alive(child) || !alive(pid) {
+		t.Errorf("process %d, child %d: %v", pid, child, err)
+	}
+	begun := time.Now()
+	c.Close()
+	if took := time.Since(begun); took < d.Timing.Stop {
+		t.Errorf("it had only %s to stop", took)
+	}
+	if alive(pid) {
+		t.Errorf("%d lives", pid)
+	}
+	eventually(t, "its child is gone", func() bool { return !alive(child) })
+	if _, err := os.Stat(program + ".asked"); err != nil {
+		t.Errorf("it was not asked to stop: %v", err)
 	}
 }
 
