@@ -125,4 +125,4 @@ if [ ${#failed[@]} -gt 0 ]; then
   printf '\nconnectors: failed: %s\n' "${failed[*]}"
   exit 1
 fi
-printf '\nconnectors: all passed (%s)\n' "$wanted"
+printf '\nconnectors: all passed in %d s (%s)\n' "$SECONDS" "$wanted"

@@ -224,6 +224,11 @@ func patience(reason string) float64 {
 			return 0.6
 		}
 	}
+	for _, late := range []string{"grew from", "more than before"} { // it is waited for that they go away
+		if strings.Contains(reason, late) {
+			return 1
+		}
+	}
 	return 2
 }
 
