@@ -1,14 +1,12 @@
 package core
 
 import (
-	"math/bits"
 	"slices"
 	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
-	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
 
 // sorter is the scratch space for grouping a batch by shard.
@@ -48,11 +46,19 @@ func groupByShard(space *object.Space, keys int, key func(i int) string, f func(
 		s.order[s.starts[n]] = int32(i)
 		s.starts[n]++
 	}
-	begin := int32(0) // starts[n] is now where shard n ends
-	for n := range shards {
+	if keys == 0 {
+		return
+	}
+	// starts[n] is now where shard n ends. The first key says where to begin: batches that all began
+	// with the first shard would wait for each other at every one.
+	first := space.ShardIndex(s.hashes[0])
+	for i := range shards {
+		n, begin := (first+i)&(len(shards)-1), int32(0)
+		if n > 0 {
+			begin = s.starts[n-1]
+		}
 		if end := s.starts[n]; end > begin {
 			f(&shards[n], s.order[begin:end], s.hashes)
-			begin = end
 		}
 	}
 }
@@ -166,58 +172,6 @@ func (m *Master) startNext(tenantName string, w *write, key string, size uint64,
 		sticky.PreferredSegment = last.Location.Memory.Buffer.Endpoint
 		w.config, w.followed = &sticky, true
 	}
-}
-
-// startTogether starts the keys of a piece by shard if it cannot matter in which order: all of them
-// fit, and none chooses where the next one goes. It reports whether it has; what didn't fit all
-// the same, because somebody else was quicker, has been started by itself.
-func (m *Master) startTogether(tenantName string, w *write, keys []string, sizes []uint64, from, end int, out []errcode.Result[[]object.ReplicaDescriptor]) bool {
-	c := w.config
-	k, code := m.writer(tenantName)
-	if code != errcode.OK || c.PreferAllocInSameNode || !m.roomy(k, sizes[from:end], c.ReplicaNum) {
-		return false
-	}
-	now, late := m.clock.Now(), false
-	m.inShards(k.space, end-from, func(i int) string { return keys[from+i] }, func(sh *object.Shard, h object.Hash, i int) {
-		i += from
-		w.set(keys[i], sizes[i], i)
-		r := &out[i]
-		r.Value = r.Value[:0]
-		if r.Code = m.check(tenantName, w); r.Code == errcode.OK {
-			w.now = now
-			r.Value, _, r.Code = m.enter(k, sh, h, w, r.Value)
-		}
-		late = late || noRoom(r.Code)
-	})
-	if late {
-		for i := from; i < end; i++ {
-			if noRoom(out[i].Code) {
-				m.startNext(tenantName, w, keys[i], sizes[i], i, &out[i], m.put)
-			}
-		}
-	}
-	return true
-}
-
-func noRoom(c errcode.Code) bool {
-	return c == errcode.TenantQuotaExceeded || c == errcode.NoAvailableHandle
-}
-
-// plenty is how many times as much memory as a piece of a batch needs has to be free, so that
-// fragmentation is unlikely to refuse any of it.
-const plenty = 8
-
-// roomy reports whether values of these sizes fit together, into the tenant's quota and into memory.
-func (m *Master) roomy(k *keeper, sizes []uint64, replicas uint64) bool {
-	var sum uint64
-	for _, size := range sizes {
-		sum += min(size, tenant.MaxBytes/pieceKeys/plenty)
-	}
-	hi, need := bits.Mul64(sum, replicas*plenty)
-	if hi != 0 || replicas > maxTogether || !m.pool.HasFree(need) {
-		return false
-	}
-	return k.free != nil || k.acct.Charged()+sum*replicas <= k.acct.Effective()
 }
 
 // BatchPutEnd ends a write for each key, in the order of metas, appended to out.

@@ -33,6 +33,7 @@ type write struct {
 	followed  bool                  // config names the node of the batch's first object
 	room      [4]segment.Allocation // scratch
 	now       int64                 // when the write begins
+	placed    *segment.Allocation   // memory taken for it already, nil or zero if none
 	waitUntil int64                 // how long the request may wait for memory; zero until it has to
 }
 
@@ -288,7 +289,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	case tenant.QuotaExceeded:
 		return out, deficit, errcode.TenantQuotaExceeded
 	}
-	allocs, err := m.pool.Place(&w.place, w.room[:0])
+	allocs, err := m.allocate(w)
 	if err != nil {
 		k.account(sh).Release(w.charge)
 		return out, 0, allocationCode(err)
@@ -320,6 +321,19 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	w.observe(sh)
 	w.admitted++
 	return sh.Describe(out, o, anyReplica), 0, errcode.OK
+}
+
+// allocate places the replicas of a write, in the memory that was taken for it if there is some.
+func (m *Master) allocate(w *write) ([]segment.Allocation, error) {
+	if w.placed != nil && w.placed.Size != 0 {
+		allocs := append(w.room[:0], *w.placed)
+		*w.placed = segment.Allocation{}
+		if allocs[0].Seg().Readable() {
+			return allocs, nil
+		}
+		allocs[0].Free() // its client has gone or fallen silent in between
+	}
+	return m.pool.Place(&w.place, w.room[:0])
 }
 
 // retire takes an object out of the table that another replaces, and returns its ledger, whose

@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/mooncake-go/mooncake-master/core/evict"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
 )
 
 // want is how much a reclamation is to give up: until both goals are reached.
@@ -36,14 +37,17 @@ type groupVictims struct {
 type harvest struct {
 	singles []object.Ref
 	groups  []groupVictims
-	total   got
-	taken   map[object.Ref]bool // members of groups
-	back    []object.Ref        // popped, and as good candidates as before for somebody else
-	aside   []object.Ref        // popped, but nobody can evict them now
+	total   got                  // what the goals are measured by
+	given   got                  // what has been given up
+	frees   []segment.Allocation // memory of what has been given up, still to be freed
+	taken   map[object.Ref]bool  // members of groups
+	back    []object.Ref         // popped, and as good candidates as before for somebody else
+	aside   []object.Ref         // popped, but nobody can evict them now
 }
 
 func (h *harvest) reset() {
-	h.singles, h.groups, h.total = h.singles[:0], h.groups[:0], got{}
+	h.singles, h.groups, h.total, h.given = h.singles[:0], h.groups[:0], got{}, got{}
+	h.frees = h.frees[:0]
 	clear(h.taken)
 	h.back, h.aside = h.back[:0], h.aside[:0]
 }
@@ -54,8 +58,8 @@ const retryAfter = int64(1e9)
 
 // reclaim gives up a tenant's oldest unleased objects. Its cost follows what it gives up: an
 // object that was read since it got in line is met, moved, and not met again before its lease
-// has ended.
-func (m *Master) reclaim(k *keeper, w want) (g got) {
+// has ended. What needs not be whole is given up as it is met.
+func (m *Master) reclaim(k *keeper, w want) got {
 	k.space.Reclaim.Lock()
 	defer k.space.Reclaim.Unlock()
 	now := m.clock.Now()
@@ -72,7 +76,7 @@ func (m *Master) reclaim(k *keeper, w want) (g got) {
 		}
 	} else {
 		for _, r := range h.singles {
-			m.evictOne(k, r, now, &g)
+			m.evictOne(k, h, r, now)
 		}
 		for _, v := range h.groups {
 			if !k.space.Doom(v.group, v.members, now) {
@@ -80,7 +84,7 @@ func (m *Master) reclaim(k *keeper, w want) (g got) {
 				continue
 			}
 			for _, r := range v.members {
-				m.evictOne(k, r, now, &g)
+				m.evictOne(k, h, r, now)
 			}
 		}
 	}
@@ -90,7 +94,8 @@ func (m *Master) reclaim(k *keeper, w want) (g got) {
 	for _, r := range h.aside {
 		m.putBack(k, r, now+retryAfter)
 	}
-	return g
+	segment.FreeAll(h.frees)
+	return h.given
 }
 
 // collect pops candidates of a class until the goals are reached or none is due.
@@ -109,21 +114,28 @@ func (m *Master) collect(k *keeper, h *harvest, w want, class evict.Class, now i
 // consider decides what becomes of a popped candidate.
 func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w want, class evict.Class, now int64) {
 	sh := k.space.ShardOf(r)
-	sh.RLock()
+	sh.Lock()
 	o := sh.Live(r)
 	if o == nil || o.InFlight() || o.HardPin {
-		sh.RUnlock() // gone, or its End puts it in line again
+		sh.Unlock() // gone, or its End puts it in line again
 		return
 	}
 	rankNow, pinUntil := sh.Rank(o), sh.SoftUntil(o)
 	if rankNow > rank || (class == evict.Plain && pinUntil > now) {
 		k.space.Order.Insert(o, rankNow, pinUntil, now)
-		sh.RUnlock()
+		sh.Unlock()
 		return
 	}
 	bytes := o.Size * uint64(sh.EvictableReplicas(o))
 	group := sh.Group(o)
-	sh.RUnlock()
+	if !w.whole && bytes > 0 && group == nil && r != w.except {
+		h.total.bytes += bytes
+		h.total.objects++
+		m.giveUp(k, sh, o, h, bytes, now)
+		sh.Unlock()
+		return
+	}
+	sh.Unlock()
 	switch {
 	case bytes == 0:
 		h.aside = append(h.aside, r)
@@ -177,7 +189,7 @@ func (m *Master) evictable(k *keeper, r object.Ref, class evict.Class, now int64
 
 // evictOne drops a victim's replicas, unless it has been leased since; then it goes back in
 // line.
-func (m *Master) evictOne(k *keeper, r object.Ref, now int64, g *got) {
+func (m *Master) evictOne(k *keeper, h *harvest, r object.Ref, now int64) {
 	sh := k.space.ShardOf(r)
 	sh.Lock()
 	defer sh.Unlock()
@@ -186,10 +198,19 @@ func (m *Master) evictOne(k *keeper, r object.Ref, now int64, g *got) {
 		return
 	}
 	bytes := o.Size * uint64(sh.EvictableReplicas(o))
-	if !o.InFlight() && !o.Leased(now) && bytes > 0 {
-		m.shed(k, sh, o, (*object.Replica).Evictable, free)
-		g.bytes += bytes
-		g.objects++
+	if o.InFlight() || o.Leased(now) {
+		bytes = 0
+	}
+	m.giveUp(k, sh, o, h, bytes, now)
+}
+
+// giveUp drops the replicas of an object that can be evicted, so many bytes; what is left of it, which
+// without any is all, goes back in line. The shard is locked for writing.
+func (m *Master) giveUp(k *keeper, sh *object.Shard, o *object.Object, h *harvest, bytes uint64, now int64) {
+	if bytes > 0 {
+		m.shed(k, sh, o, (*object.Replica).Evictable, func(r *object.Replica) { h.frees = append(h.frees, r.Memory) })
+		h.given.bytes += bytes
+		h.given.objects++
 	}
 	if !o.Dead() {
 		sh.Spare(o)

@@ -24,18 +24,18 @@ func (m *Master) removeOne(k *keeper, key string, force bool) errcode.Code {
 	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
-	return m.removeKey(k, sh, h, key, force, m.clock.Now())
+	return m.removeKey(k, sh, h, key, force, m.clock.Now(), free)
 }
 
-// removeKey removes one object. The shard is locked for writing.
-func (m *Master) removeKey(k *keeper, sh *object.Shard, h object.Hash, key string, force bool, now int64) errcode.Code {
+// removeKey removes one object and gives its replicas to release. The shard is locked for writing.
+func (m *Master) removeKey(k *keeper, sh *object.Shard, h object.Hash, key string, force bool, now int64, release func(*object.Replica)) errcode.Code {
 	o := m.current(k, sh, h, key)
 	if o == nil {
 		return errcode.ObjectNotFound
 	}
 	code := m.removable(sh, o, force, now)
 	if code == errcode.OK {
-		m.shed(k, sh, o, anyReplica, free)
+		m.shed(k, sh, o, anyReplica, release)
 	}
 	return code
 }
@@ -56,8 +56,13 @@ func (m *Master) removable(sh *object.Shard, o *object.Object, force bool, now i
 func (m *Master) BatchRemove(tenantName string, keys []string, force bool, out []errcode.Result[errcode.Void]) []errcode.Result[errcode.Void] {
 	k, code := m.request(tenantName)
 	now := m.clock.Now()
+	f := newFreeing()
+	defer f.done()
 	return m.eachKey(k, code, len(keys), func(i int) string { return keys[i] }, out, func(sh *object.Shard, h object.Hash, i int) errcode.Code {
-		return m.removeKey(k, sh, h, keys[i], force, now)
+		if len(f.list) >= pieceKeys {
+			f.flush()
+		}
+		return m.removeKey(k, sh, h, keys[i], force, now, f.add)
 	})
 }
 

@@ -17,6 +17,32 @@ func isGone(r *object.Replica) bool       { return !r.Memory.Seg().Alive() }
 // free gives a replica's memory back at once.
 func free(r *object.Replica) { r.Memory.Free() }
 
+// freeing collects the memory that the objects of a batch give back, so that it is given back by
+// segment: each segment's lock is taken once for all of it.
+type freeing struct {
+	list []segment.Allocation
+	add  func(*object.Replica) // takes a replica's memory
+}
+
+var freeings = sync.Pool{New: func() any {
+	f := new(freeing)
+	f.add = func(r *object.Replica) { f.list = append(f.list, r.Memory) }
+	return f
+}}
+
+func newFreeing() *freeing { return freeings.Get().(*freeing) }
+
+// done gives back what was collected. No lock of a segment is held.
+func (f *freeing) done() {
+	f.flush()
+	freeings.Put(f)
+}
+
+func (f *freeing) flush() {
+	segment.FreeAll(f.list)
+	f.list = f.list[:0]
+}
+
 // park returns what gives a replica's memory back at the given instant.
 func (m *Master) park(until int64) func(*object.Replica) {
 	return func(r *object.Replica) { m.parked.add(r.Memory, until) }

@@ -103,19 +103,22 @@ func (m *Mounted) allocate(size uint64) (Allocation, bool) {
 		return Allocation{}, false
 	}
 	m.mu.Lock()
+	a, ok := m.allocateLocked(size)
+	m.mu.Unlock()
+	return a, ok
+}
+
+// allocateLocked is allocate with mu held.
+func (m *Mounted) allocateLocked(size uint64) (Allocation, bool) {
 	if !m.placeable() {
-		m.mu.Unlock()
 		return Allocation{}, false
 	}
 	offset, index, ok := m.alloc.allocate(size)
-	if ok {
-		m.used.Add(size)
-		m.count++
-	}
-	m.mu.Unlock()
 	if !ok {
 		return Allocation{}, false
 	}
+	m.used.Store(m.used.Load() + size)
+	m.count++
 	return Allocation{Address: m.Info.Base + offset, Size: size, seg: m.place, node: index}, true
 }
 
@@ -129,13 +132,18 @@ func (a Allocation) Free() bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.freeLocked(a)
+}
+
+// freeLocked is Free with mu held.
+func (m *Mounted) freeLocked(a Allocation) bool {
 	if !m.Alive() {
 		return true
 	}
 	if !m.alloc.free(a.Address-m.Info.Base, a.node) {
 		return false
 	}
-	m.used.Add(-a.Size)
+	m.used.Store(m.used.Load() - a.Size)
 	m.count--
 	return true
 }
