@@ -78,8 +78,9 @@ func mismatch(d Description, offer string) string {
 	if len(theirs) == 0 {
 		return ""
 	}
+	slices.Sort(theirs) // the library offers them in any order
 	upgrade := "install a newer version of the connector"
-	if slices.Max(theirs) < ours[len(ours)-1] {
+	if theirs[len(theirs)-1] < ours[len(ours)-1] {
 		upgrade = "install a newer version of the master"
 	}
 	return fmt.Sprintf("the master speaks connector protocol %s, the connector %q %s (SDK %s) speaks %s: %s",

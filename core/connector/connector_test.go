@@ -247,7 +247,7 @@ func TestSilence(t *testing.T) {
 	write(t, path, "one")
 	var log logged
 	d := deps(&log)
-	d.Timing.Silence, d.Timing.Stop, d.Timing.Call = 2*time.Second, 100*time.Millisecond, 300*time.Millisecond
+	d.Timing.Silence, d.Timing.Stop, d.Timing.Call = 4*time.Second, 100*time.Millisecond, 300*time.Millisecond
 	c, err := Start(t.Context(), Spec{Type: "file", URI: path, Stock: []string{"file"}}, d)
 	if err != nil {
 		t.Fatal(err)
@@ -256,6 +256,7 @@ func TestSilence(t *testing.T) {
 	eventually(t, "ready", func() bool { return c.Status().State == policy.Ready })
 	pid := c.pid()
 	kill(t, pid, syscall.SIGSTOP)
+	eventually(t, "all of its threads stand still", func() bool { return stopped(pid) })
 	var gone *policy.Unavailable
 	if _, err := c.Load(t.Context()); !errors.As(err, &gone) || gone.Reason != "the connector does not answer" {
 		t.Errorf("load: %v", err)
@@ -267,7 +268,7 @@ func TestSilence(t *testing.T) {
 	if alive(pid) {
 		t.Errorf("%d lives", pid)
 	}
-	if s := c.Status(); s.LastError != "it was silent for 2s" {
+	if s := c.Status(); s.LastError != "it was silent for 4s" {
 		t.Errorf("%+v", s)
 	}
 }

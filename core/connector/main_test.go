@@ -150,6 +150,19 @@ func alive(pid int) bool {
 	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
 }
 
+// stopped reports whether no thread of a process runs after a SIGSTOP, which takes a moment.
+func stopped(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, name := range stats {
+		stat, _ := os.ReadFile(name)
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) == 0 || fields[0] != "T" {
+			return false
+		}
+	}
+	return err == nil && len(stats) > 0
+}
+
 type wall struct{}
 
 func (wall) Now() time.Time { return time.Now() }

@@ -36,7 +36,8 @@ type process struct {
 
 var _ runner.Runner = (*process)(nil)
 
-func newProcess(cmd *exec.Cmd, memory uint64, g *guard) (*process, error) {
+// newProcess makes one that starts with cmd. start is how long it has to show its handshake.
+func newProcess(cmd *exec.Cmd, memory uint64, g *guard, start time.Duration) (*process, error) {
 	p := &process{cmd: cmd, memory: memory, guard: g, exited: make(chan struct{})}
 	var err error
 	if p.out, err = cmd.StdoutPipe(); err != nil {
@@ -46,7 +47,7 @@ func newProcess(cmd *exec.Cmd, memory uint64, g *guard) (*process, error) {
 		return nil, err
 	}
 	p.stderr = &ending{ReadCloser: p.err, ended: make(chan struct{})}
-	p.stdout = &headed{ReadCloser: p.out, last: p.stderr.ended}
+	p.stdout = &headed{ReadCloser: p.out, last: p.stderr.ended, patience: min(lastWords, start/2)}
 	return p, nil
 }
 
@@ -161,8 +162,9 @@ func (e *ending) Read(b []byte) (int, error) {
 // error.
 type headed struct {
 	io.ReadCloser
-	last <-chan struct{} // closed at the end of standard error
-	odd  bool            // it has been waited for; only the reader's
+	last     <-chan struct{} // closed at the end of standard error
+	patience time.Duration   // to wait for it
+	odd      bool            // it has been waited for; only the reader's
 
 	mu   sync.Mutex
 	head []byte // guarded by mu
@@ -173,8 +175,8 @@ const (
 	handshakeBegin = "1|"
 	// headMost is how much of the standard output is kept for messages.
 	headMost = 200
-	// lastWords is how long a process whose start has failed may go on telling why.
-	lastWords = 500 * time.Millisecond
+	// lastWords is how long at most a process whose start has failed may go on telling why.
+	lastWords = time.Second
 )
 
 func (h *headed) Read(b []byte) (int, error) {
@@ -187,7 +189,7 @@ func (h *headed) Read(b []byte) (int, error) {
 		h.odd = true
 		select {
 		case <-h.last:
-		case <-time.After(lastWords):
+		case <-time.After(h.patience):
 		}
 	}
 	return n, err

@@ -75,7 +75,7 @@ func (c *Connector) begin(ctx context.Context, greet func(*session) error) (_ *s
 			cmd := prog.command()
 			cmd.Env = append(environment(c.deps.Env), contract.Env...)
 			cmd.Env = append(cmd.Env, "PLUGIN_CLIENT_CERT="+string(trust), sdk.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
-			p, err := newProcess(cmd, c.spec.MemoryLimit, c.guard)
+			p, err := newProcess(cmd, c.spec.MemoryLimit, c.guard, c.deps.Timing.Start)
 			s.proc = p
 			running.Store(p)
 			return p, err
