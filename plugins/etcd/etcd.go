@@ -22,7 +22,7 @@ type limits struct {
 	document int
 }
 
-var usual = limits{patience: 5 * time.Second, pulse: 5 * time.Second, document: sdk.MaxDocument}
+var usual = limits{patience: 5 * time.Second, pulse: time.Second, document: sdk.MaxDocument}
 
 // Connector implements sdk.Connector. Make one with New.
 type Connector struct {
@@ -116,7 +116,7 @@ func (c *Connector) read(ctx context.Context, l *link) (found, *sdk.Unavailable)
 	var pauses pauses
 	var last *sdk.Unavailable
 	for {
-		f, err := l.readOnce(limited, 0)
+		f, err := l.read(limited)
 		if err == nil {
 			c.say(l, f)
 			return f, nil

@@ -29,6 +29,8 @@ const (
 	// not ask more often.
 	aliveEvery = 10 * time.Second
 	aliveLimit = 3 * time.Second
+	// anotherAfter is when another member is asked besides one that does not answer.
+	anotherAfter = 500 * time.Millisecond
 	// messageMost bounds what a member may send in one message: a document and what is around it.
 	messageMost = sdk.MaxDocument + 1<<20
 )
@@ -248,6 +250,39 @@ type found struct {
 
 // document is what was found, for the master.
 func (f found) document() sdk.Document { return sdk.Document{Content: f.content, Revision: f.revision} }
+
+// read reads the key as it is now. A member that has not answered soon is not waited for: the next
+// is asked besides, and the first answer counts. Members that hang keep their connections.
+func (l *link) read(ctx context.Context) (found, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	type answer struct {
+		f   found
+		err error
+	}
+	answers := make(chan answer, len(l.endpoints))
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer cancel()
+	soon := time.NewTicker(anotherAfter)
+	defer soon.Stop()
+	var last answer
+	ask := func() { f, err := l.readOnce(ctx, 0); answers <- answer{f, err} }
+	asked.Go(ask)
+	for begun, ended := 1, 0; ended < begun; {
+		select {
+		case last = <-answers:
+			if ended++; last.err == nil {
+				return last.f, nil
+			}
+		case <-soon.C:
+			if begun < len(l.endpoints) {
+				begun++
+				asked.Go(ask)
+			}
+		}
+	}
+	return last.f, last.err
+}
 
 // readOnce reads the key as it is now, or, with a revision above 0, as it was then.
 func (l *link) readOnce(ctx context.Context, revision int64) (found, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,4 +150,30 @@ func TestQuorum(t *testing.T) {
 	r.await(t, "doc with two")
 	put(t, other, keyOf(t), "two again")
 	r.await(t, "doc two again")
+}
+
+// TestHungMember stops one member of three after the other, so that the one that is watched is
+// among them. Its connections stay; what is written to the others is told all the same, within
+// what await waits.
+func TestHungMember(t *testing.T) {
+	all := members(t, 3)
+	var places []string
+	for _, m := range all {
+		places = append(places, m.client)
+	}
+	r := watching(t, connect(t, strings.Join(places, ","), "request_timeout", "3s"))
+	r.await(t, "absent")
+	for i, m := range all {
+		others := slices.Delete(slices.Clone(places), i, i+1)
+		other := operator(t, others[0], func(c *clientv3.Config) { c.Endpoints = others })
+		m.signal(t, syscall.SIGSTOP)
+		for _, text := range []string{"one", "two", "three"} {
+			text = fmt.Sprint(text, " without ", i)
+			put(t, other, keyOf(t), text)
+			r.await(t, "doc "+text)
+		}
+		m.signal(t, syscall.SIGCONT)
+		put(t, other, keyOf(t), fmt.Sprint("with ", i))
+		r.await(t, fmt.Sprint("doc with ", i))
+	}
 }

@@ -48,6 +48,7 @@ type watch struct {
 	at      int64  // newest revision of the cluster that was seen
 	cluster uint64 // the cluster it was seen of
 	trouble string // what the log said last
+	late    int    // watches in a row that have not begun
 }
 
 // run reads and watches in turns until ctx or the link ends.
@@ -56,7 +57,7 @@ func (w *watch) run(ctx context.Context) {
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()
 	for ctx.Err() == nil && w.ctx.Err() == nil {
-		f, err := w.readOnce(ctx, 0)
+		f, err := w.read(ctx)
 		if err != nil {
 			if ctx.Err() == nil && w.ctx.Err() == nil {
 				w.failed(ctx, err)
@@ -126,7 +127,10 @@ func (w *watch) tell(f found) {
 func (w *watch) follow(ctx context.Context, f found) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	starting := time.AfterFunc(w.timeout, func() { cancel(fmt.Errorf("no watch within %s", w.timeout)) })
+	// A member that hangs is left soon, one that is slow gets its time when it comes to that.
+	limit := min(w.timeout, w.limits.pulse<<min(w.late, 8))
+	w.late++
+	starting := time.AfterFunc(limit, func() { cancel(fmt.Errorf("no watch within %s", limit)) })
 	defer starting.Stop()
 	answers := make(chan *etcdserverpb.WatchResponse)
 	ended := make(chan error, 1)
@@ -191,7 +195,7 @@ func (w *watch) receive(ctx context.Context, stream etcdserverpb.Watch_WatchClie
 		case answer := <-answers:
 			alive = true
 			if answer.GetCreated() && !answer.GetCanceled() {
-				created = true
+				created, w.late = true, 0
 				starting.Stop()
 			}
 			next, err := w.take(f, answer)
@@ -213,7 +217,7 @@ func (w *watch) receive(ctx context.Context, stream etcdserverpb.Watch_WatchClie
 			}
 		case <-again.C:
 			// Whatever the watch says: is it still this version that is there?
-			now, err := w.readOnce(ctx, 0)
+			now, err := w.read(ctx)
 			switch {
 			case err != nil:
 				return err
