@@ -177,6 +177,36 @@ func write(ctx context.Context, c *clientv3.Client, text string) error {
 	}
 }
 
+// writeOver is write for a cluster whose members hang: an attempt that was given up may reach a
+// member much later, so each holds only for what was there when it was made.
+func writeOver(ctx context.Context, c *clientv3.Client, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	for {
+		try, end := context.WithTimeout(ctx, time.Second)
+		done, err := writeOnce(try, c, text)
+		end()
+		if done || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func writeOnce(ctx context.Context, c *clientv3.Client, text string) (done bool, err error) {
+	there, err := c.Get(ctx, etcdKey)
+	if err != nil {
+		return false, err
+	}
+	var mod int64
+	for _, kv := range there.Kvs {
+		if mod = kv.ModRevision; string(kv.Value) == text {
+			return true, nil // by an attempt that had no answer
+		}
+	}
+	r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(etcdKey), "=", mod)).Then(clientv3.OpPut(etcdKey, text)).Commit()
+	return err == nil && r.Succeeded, err
+}
+
 // startOn runs a master whose policy is in an etcd.
 func (e *environment) startOn(ctx context.Context, c cluster, args ...string) (*process, error) {
 	return e.start(ctx, append([]string{

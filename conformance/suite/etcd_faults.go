@@ -20,10 +20,10 @@ type etcdSource struct {
 var etcdFaults = []fault[*etcdSource]{
 	{"etcd killed", func(_ context.Context, s *etcdSource) error {
 		return s.members.killed(s.lasting)
-	}, true},
+	}, late},
 	{"etcd stopped and continued", func(_ context.Context, s *etcdSource) error {
 		return stopped(s.lasting, s.members.pids()...)
-	}, false},
+	}, usual},
 	{"compacted and defragmented", func(ctx context.Context, s *etcdSource) error {
 		var last int64
 		for range 20 {
@@ -42,7 +42,7 @@ var etcdFaults = []fault[*etcdSource]{
 			}
 		}
 		return nil
-	}, false},
+	}, usual},
 	{"compacted while the connector is stopped", func(ctx context.Context, s *etcdSource) error {
 		return s.stopConnector(func() error {
 			for range 20 {
@@ -56,26 +56,26 @@ var etcdFaults = []fault[*etcdSource]{
 			}
 			return nil
 		})
-	}, false},
+	}, usual},
 	{"key deleted", func(ctx context.Context, s *etcdSource) error {
 		_, err := s.client.Delete(ctx, etcdKey)
 		s.pause()
 		return err
-	}, false},
+	}, usual},
 	{"garbage", func(ctx context.Context, s *etcdSource) error {
 		_, err := s.client.Put(ctx, etcdKey, garbage())
 		s.pause()
 		return err
-	}, false},
+	}, usual},
 	{"empty value", func(ctx context.Context, s *etcdSource) error {
 		_, err := s.client.Put(ctx, etcdKey, "")
 		s.pause()
 		return err
-	}, false},
-	{"connector killed", func(_ context.Context, s *etcdSource) error { return s.killConnector() }, false},
+	}, usual},
+	{"connector killed", func(_ context.Context, s *etcdSource) error { return s.killConnector() }, deadly},
 	{"connector stopped and continued", func(_ context.Context, s *etcdSource) error {
 		return s.stopConnector(s.lasting)
-	}, false},
+	}, usual},
 }
 
 // clusterFaults are what can happen to a part of a cluster besides. With a majority left the
@@ -83,32 +83,32 @@ var etcdFaults = []fault[*etcdSource]{
 var clusterFaults = []fault[*etcdSource]{
 	{"a member killed", func(ctx context.Context, s *etcdSource) error {
 		return s.members[rand.IntN(len(s.members)):][:1].killed(func() error { return s.goesOn(ctx) })
-	}, true},
+	}, late},
 	{"the leader killed", func(ctx context.Context, s *etcdSource) error {
 		leader, err := s.leader(ctx)
 		if err != nil {
 			return err
 		}
 		return cluster{leader}.killed(func() error { return s.goesOn(ctx) })
-	}, true},
+	}, late},
 	{"a member stopped and continued", func(ctx context.Context, s *etcdSource) error {
 		return stopped(func() error { return s.goesOn(ctx) }, s.members[rand.IntN(len(s.members))].cmd.Process.Pid)
-	}, false},
+	}, usual},
 	{"the leader stopped and continued", func(ctx context.Context, s *etcdSource) error {
 		leader, err := s.leader(ctx)
 		if err != nil {
 			return err
 		}
 		return stopped(func() error { return s.goesOn(ctx) }, leader.cmd.Process.Pid)
-	}, false},
+	}, usual},
 	{"the majority killed, then back", func(_ context.Context, s *etcdSource) error {
 		some := s.members.shuffled()
 		return some[:len(some)/2+1].killed(s.lasting)
-	}, true},
+	}, late},
 	{"the majority stopped and continued", func(_ context.Context, s *etcdSource) error {
 		some := s.members.shuffled()
 		return stopped(s.lasting, some[:len(some)/2+1].pids()...)
-	}, true},
+	}, late},
 	{"a member after the other killed", func(_ context.Context, s *etcdSource) error {
 		for _, m := range s.members {
 			if err := (cluster{m}).killed(s.lasting); err != nil {
@@ -116,17 +116,19 @@ var clusterFaults = []fault[*etcdSource]{
 			}
 		}
 		return nil
-	}, true},
+	}, late},
 }
 
 // goesOn writes a document to what is left of a cluster and waits until it is in force.
 func (s *etcdSource) goesOn(ctx context.Context) error {
-	if err := write(ctx, s.client, s.next()); err != nil {
+	if err := writeOver(ctx, s.client, s.next()); err != nil {
 		return fmt.Errorf("the rest of the cluster does not take a document: %w", err)
 	}
+	stored := time.Now()
 	if err := s.settled(converge); err != nil {
 		return fmt.Errorf("with one member gone: %w", err)
 	}
+	s.during = max(s.during, time.Since(stored))
 	return nil
 }
 
@@ -176,5 +178,5 @@ func etcdFaultRounds(ctx context.Context, e *environment, args []string) error {
 	if *members > 1 {
 		list = append(list[:len(list):len(list)], clusterFaults...)
 	}
-	return suffer(ctx, s.faults, s, list, set, func(ctx context.Context, text string) error { return write(ctx, c, text) })
+	return suffer(ctx, s.faults, s, list, set, func(ctx context.Context, text string) error { return writeOver(ctx, c, text) })
 }

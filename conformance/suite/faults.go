@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,16 +24,27 @@ const converge = 5 * time.Second
 type fault[S any] struct {
 	name string
 	do   func(ctx context.Context, s S) error
-	// late tells that the source needs a moment to start when do has returned: it is well once
-	// it has taken the next document.
-	late bool
+	kind kind
 }
+
+// kind is what a round with a fault has to know about it.
+type kind int
+
+const (
+	usual kind = iota
+	// late: the source needs a moment to start when do has returned. It is well once it has taken
+	// the next document.
+	late
+	// deadly: the connector does not survive it.
+	deadly
+)
 
 // faults is the master they happen to, and what is known of its source.
 type faults struct {
 	master *process
-	newest atomic.Int64 // number of the newest document that was written or is about to be
-	seen   map[int]bool // every connector process there was
+	newest atomic.Int64  // number of the newest document that was written or is about to be
+	seen   map[int]bool  // every connector process there was
+	during time.Duration // slowest to converge while a fault went on that leaves the source alive
 }
 
 // next is another valid document.
@@ -97,8 +109,7 @@ func (f *faults) settled(limit time.Duration) error {
 	}
 	quota, err := f.master.requested("tenant-a")
 	state, err2 := f.master.connectorState()
-	return fmt.Errorf("%s after the source is well quota is %d, want %d, connector is %q, %w: %s",
-		converge, quota, want, state, errors.Join(err, err2), f.master.tail())
+	return errors.Join(fmt.Errorf("%s after the source is well quota is %d, want %d, connector is %q: %s", converge, quota, want, state, f.master.tail()), err, err2)
 }
 
 // sample reads the policy in force over and over: it has to be one that was valid at the source,
@@ -134,8 +145,9 @@ func newFaultFlags(name string) (*flag.FlagSet, faultFlags) {
 }
 
 // suffer makes one thing after the other go wrong while clients write, and kills the master at
-// the end. Rounds below the number of faults are raised to it. write gives the source a document,
-// again and again until it has it.
+// the end. Rounds below the number of faults are raised to it. In the second half the connector
+// stays the same process, so that what it does not give back shows. write gives the source a
+// document, again and again until it has it.
 func suffer[S any](ctx context.Context, f *faults, source S, all []fault[S], set faultFlags, write func(ctx context.Context, text string) error) error {
 	rounds, clients := max(*set.rounds, len(all)), *set.clients
 	work, stop := context.WithCancel(ctx)
@@ -158,13 +170,21 @@ func suffer[S any](ctx context.Context, f *faults, source S, all []fault[S], set
 		})
 	}
 	slowest, count := map[string]time.Duration{}, map[string]int{}
-	warm, before := rounds/5, footprint{}
+	half := max(rounds/2, len(all))
+	mild := slices.DeleteFunc(slices.Clone(all), func(f fault[S]) bool { return f.kind == deadly })
+	var early, middle footprint
 	began := time.Now()
 	for i := range rounds {
-		if i == warm {
-			before = f.footprint()
-		}
 		fault := all[i%len(all)]
+		if i >= half {
+			fault = mild[i%len(mild)]
+		}
+		switch i {
+		case rounds / 5:
+			early = f.footprint()
+		case half + len(mild):
+			middle = f.footprint()
+		}
 		if err := fault.do(ctx, source); err != nil {
 			return fmt.Errorf("round %d, %s: %w", i, fault.name, err)
 		}
@@ -172,7 +192,7 @@ func suffer[S any](ctx context.Context, f *faults, source S, all []fault[S], set
 		if err := write(ctx, f.next()); err != nil {
 			return fmt.Errorf("round %d, %s: the source does not come back: %w", i, fault.name, err)
 		}
-		if fault.late {
+		if fault.kind == late {
 			well = time.Now()
 		}
 		if err := f.settled(converge - time.Since(well)); err != nil {
@@ -202,9 +222,24 @@ func suffer[S any](ctx context.Context, f *faults, source S, all []fault[S], set
 	}
 	fmt.Printf("%d faults in %v, slowest to converge %v; %d calls by %d clients without an error; %d looks at the policy in force, each valid at the source\n",
 		rounds, took.Round(time.Second), worst.Round(time.Millisecond), ops.Load(), clients, reads.Load())
-	fmt.Printf("after %d rounds %s\nafter %d rounds %s\n", warm, before, rounds, after)
-	if err := after.flat(before); err != nil {
+	if f.during > 0 {
+		fmt.Printf("while a part of the source was gone: slowest to converge %v\n", f.during.Round(time.Millisecond))
+	}
+	fmt.Printf("after %d rounds %s\n", rounds/5, early)
+	if middle.pid != 0 {
+		fmt.Printf("after %d rounds %s\n", half+len(mild), middle)
+	}
+	fmt.Printf("after %d rounds %s\n", rounds, after)
+	if err := after.flat(early); err != nil {
 		return err
+	}
+	if middle.pid != 0 {
+		if middle.pid != after.pid {
+			return errors.New("the connector is another process than half way, though nothing has killed it")
+		}
+		if err := after.flat(middle); err != nil {
+			return err
+		}
 	}
 	f.master.kill()
 	if !await(5*time.Second, func() bool { return len(left(f.seen)) == 0 }) {
@@ -214,10 +249,13 @@ func suffer[S any](ctx context.Context, f *faults, source S, all []fault[S], set
 	return nil
 }
 
-// footprint is what master and connector hold.
+// footprint is what a master and its connector hold.
 type footprint struct {
-	descriptors, threads, goroutines int
-	master, connector                int64 // resident bytes
+	pid        int // the connector's
+	goroutines int // the master's
+	descriptors,
+	threads,
+	memory [2]int64 // the master's, the connector's; memory is resident bytes
 }
 
 // footprint looks again until nothing is in passing: what a request or a start holds for a moment
@@ -229,31 +267,37 @@ func (f *faults) footprint() footprint {
 		if err != nil {
 			return footprint{}
 		}
-		own := f.master.cmd.Process.Pid
-		now := footprint{
-			descriptors(own) + descriptors(pid), int(statusOf(own, "Threads:") + statusOf(pid, "Threads:")), f.master.goroutines(), memory(own), memory(pid),
+		now := footprint{pid: pid, goroutines: f.master.goroutines()}
+		for i, pid := range []int{f.master.cmd.Process.Pid, pid} {
+			now.descriptors[i], now.threads[i], now.memory[i] = int64(descriptors(pid)), statusOf(pid, "Threads:"), memory(pid)
 		}
 		if i == 0 {
 			least = now
 		}
-		least.descriptors = min(least.descriptors, now.descriptors)
 		least.goroutines = min(least.goroutines, now.goroutines)
+		for i := range least.descriptors {
+			least.descriptors[i] = min(least.descriptors[i], now.descriptors[i])
+		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	return least
 }
 
 func (p footprint) String() string {
-	return fmt.Sprintf("%d descriptors, %d threads, %d goroutines of the master, %d MiB master, %d MiB connector", p.descriptors, p.threads, p.goroutines, p.master>>20, p.connector>>20)
+	return fmt.Sprintf("master: %d descriptors, %d goroutines, %d threads, %d MiB; connector: %d descriptors, %d threads, %d MiB",
+		p.descriptors[0], p.goroutines, p.threads[0], p.memory[0]>>20, p.descriptors[1], p.threads[1], p.memory[1]>>20)
 }
 
 // flat says whether no more is held than before.
 func (p footprint) flat(before footprint) error {
-	if before.goroutines <= 0 || p.goroutines <= 0 || before.connector == 0 {
+	if before.goroutines <= 0 || p.goroutines <= 0 || before.pid == 0 || p.pid == 0 {
 		return fmt.Errorf("master or connector could not be looked at: %s, then %s", before, p)
 	}
-	if p.descriptors > before.descriptors+4 || p.threads > before.threads+8 || p.goroutines > before.goroutines+8 ||
-		p.master > before.master+64<<20 || p.connector > before.connector+32<<20 {
+	more := p.goroutines > before.goroutines+8
+	for i, grow := range []int64{64 << 20, 32 << 20} {
+		more = more || p.descriptors[i] > before.descriptors[i]+4 || p.threads[i] > before.threads[i]+8 || p.memory[i] > before.memory[i]+grow
+	}
+	if more {
 		return fmt.Errorf("it holds more than before: %s, then %s", before, p)
 	}
 	return nil

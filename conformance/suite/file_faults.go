@@ -50,10 +50,10 @@ func pieces(f *os.File, text string, pause time.Duration) error {
 }
 
 var fileFaults = []fault[*fileSource]{
-	{"connector killed", func(_ context.Context, s *fileSource) error { return s.killConnector() }, false},
+	{"connector killed", func(_ context.Context, s *fileSource) error { return s.killConnector() }, deadly},
 	{"connector stopped and continued", func(_ context.Context, s *fileSource) error {
 		return s.stopConnector(s.lasting)
-	}, false},
+	}, usual},
 	{"saved while the connector is stopped", func(_ context.Context, s *fileSource) error {
 		return s.stopConnector(func() error {
 			for range 20 {
@@ -63,11 +63,11 @@ var fileFaults = []fault[*fileSource]{
 			}
 			return nil
 		})
-	}, false},
+	}, usual},
 	{"connector killed while the file is gone", func(_ context.Context, s *fileSource) error {
 		return s.aside(func() error { s.pause(); return s.killConnector() })
-	}, false},
-	{"file gone and put back", func(_ context.Context, s *fileSource) error { return s.aside(s.lasting) }, false},
+	}, deadly},
+	{"file gone and put back", func(_ context.Context, s *fileSource) error { return s.aside(s.lasting) }, usual},
 	{"folder moved away and back", func(_ context.Context, s *fileSource) error {
 		folder := filepath.Dir(s.path)
 		if err := os.Rename(folder, folder+".away"); err != nil {
@@ -75,7 +75,7 @@ var fileFaults = []fault[*fileSource]{
 		}
 		s.pause()
 		return os.Rename(folder+".away", folder)
-	}, false},
+	}, usual},
 	{"another folder under the same name", func(_ context.Context, s *fileSource) error {
 		folder := filepath.Dir(s.path)
 		if err := os.Rename(folder, folder+".away"); err != nil {
@@ -86,17 +86,17 @@ var fileFaults = []fault[*fileSource]{
 			return err
 		}
 		return errors.Join(save(s.path, s.next()), os.RemoveAll(folder+".away"))
-	}, false},
+	}, usual},
 	{"garbage", func(_ context.Context, s *fileSource) error {
 		err := s.save(garbage())
 		s.pause()
 		return err
-	}, false},
+	}, usual},
 	{"no bytes", func(_ context.Context, s *fileSource) error {
 		err := s.save("")
 		s.pause()
 		return err
-	}, false},
+	}, usual},
 	{"half of it, the rest later", func(_ context.Context, s *fileSource) error {
 		text := s.next()
 		cut := strings.Index(text, "  - name: tenant-b") + 2 + rand.IntN(len("- name: tenant-b\n"))
@@ -110,14 +110,14 @@ var fileFaults = []fault[*fileSource]{
 		}
 		_, err = f.WriteString(text[cut:])
 		return errors.Join(err, f.Close())
-	}, false},
+	}, usual},
 	{"slow disk: written anew in pieces", func(_ context.Context, s *fileSource) error {
 		f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_TRUNC, 0)
 		if err != nil {
 			return err
 		}
 		return pieces(f, s.next(), rand.N(300*time.Millisecond))
-	}, false},
+	}, usual},
 	{"slow disk: written over in pieces", func(_ context.Context, s *fileSource) error {
 		f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
 		if err != nil {
@@ -125,32 +125,32 @@ var fileFaults = []fault[*fileSource]{
 		}
 		text := s.next()
 		return errors.Join(pieces(f, text, rand.N(300*time.Millisecond)), os.Truncate(s.path, int64(len(text))))
-	}, false},
+	}, usual},
 	{"no room: cut off, then complete", func(_ context.Context, s *fileSource) error {
 		// What a writer leaves who truncates and then finds the disk full.
 		err := os.Truncate(s.path, 0)
 		s.pause()
 		return err
-	}, false},
+	}, usual},
 	{"a folder in its place", func(_ context.Context, s *fileSource) error {
 		return s.aside(func() error { defer s.pause(); return os.MkdirAll(filepath.Join(s.path, "within"), 0o755) })
-	}, false},
+	}, usual},
 	{"may not be read", func(_ context.Context, s *fileSource) error {
 		// Root may all the same; see the next one.
 		err := os.Chmod(s.path, 0)
 		s.pause()
 		return errors.Join(err, os.Chmod(s.path, 0o644))
-	}, false},
+	}, usual},
 	{"every read fails", func(_ context.Context, s *fileSource) error {
 		// A regular file by its mode, at whose beginning there is nothing: EIO.
 		return s.aside(func() error { defer s.pause(); return os.Symlink("/proc/self/mem", s.path) })
-	}, false},
+	}, usual},
 	{"a link to itself", func(_ context.Context, s *fileSource) error {
 		return s.aside(func() error { defer s.pause(); return os.Symlink(filepath.Base(s.path), s.path) })
-	}, false},
+	}, usual},
 	{"a pipe in its place", func(_ context.Context, s *fileSource) error {
 		return s.aside(func() error { defer s.pause(); return syscall.Mkfifo(s.path, 0o644) })
-	}, false},
+	}, usual},
 	{"a link that is swapped", func(_ context.Context, s *fileSource) error {
 		// As a ConfigMap is published: the file by way of a link to a folder, which is replaced.
 		folder := filepath.Dir(s.path)
@@ -181,14 +181,14 @@ var fileFaults = []fault[*fileSource]{
 		// A plain file again.
 		err := save(s.path, s.next())
 		return errors.Join(err, os.RemoveAll(data), os.RemoveAll(filepath.Join(folder, "..2")))
-	}, false},
+	}, usual},
 	{"an editor's backup and a new file", func(_ context.Context, s *fileSource) error {
 		if err := os.Rename(s.path, s.path+"~"); err != nil {
 			return err
 		}
 		s.pause()
 		return errors.Join(os.WriteFile(s.path, []byte(s.next()), 0o644), os.Remove(s.path+"~"))
-	}, false},
+	}, usual},
 	{"a storm of saves", func(_ context.Context, s *fileSource) error {
 		for range 100 {
 			if err := s.save(s.next()); err != nil {
@@ -196,7 +196,7 @@ var fileFaults = []fault[*fileSource]{
 			}
 		}
 		return nil
-	}, false},
+	}, usual},
 }
 
 // fileFaultRounds makes one thing after the other go wrong with a policy file or its connector.
