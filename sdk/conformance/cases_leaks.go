@@ -140,10 +140,10 @@ func cancelled(ctx context.Context, k *kit) error {
 	// Nothing but what each call needs can be counted, and that only in its growth.
 	s := first.work()
 	s.most = cancelCycles / 2
-	left, before, now := []sign{s}, first, first
+	left, now := []sign{s}, first
 	for round := 1; round <= leakRounds && len(left) > 0; round++ {
-		before = now
-		if now, err = k.cycles(ctx, p, cancelCycles, pauseOf(round)); err != nil {
+		before := now
+		if _, err = k.cycles(ctx, p, cancelCycles, pauseOf(round)); err != nil {
 			return err
 		}
 		if now, left, err = k.settled(ctx, p, left, first, before, round, cancelLimit); err != nil {
@@ -226,10 +226,10 @@ func leaks(ctx context.Context, k *kit) error {
 	if !first.counted && first.tasks == 0 {
 		return skipf("on this system the kit can't look into the process, and the connector does not count its tasks")
 	}
-	left, now, before := first.signs(), first, first
+	left, now := first.signs(), first
 	for round := 1; round <= leakRounds && len(left) > 0; round++ {
-		before = now
-		if now, err = k.cycles(ctx, p, leakCycles, pauseOf(round)); err != nil {
+		before := now
+		if _, err = k.cycles(ctx, p, leakCycles, pauseOf(round)); err != nil {
 			return err
 		}
 		if now, left, err = k.settled(ctx, p, left, first, before, round, eventLimit/leakRounds); err != nil {
