@@ -59,7 +59,8 @@ func (m *Master) startTogether(tenantName string, w *write, keys []string, sizes
 
 // makeQuotaTogether gives up what the new objects of a piece need within the tenant's quota, if
 // together they are more than fits. It is what making room for one after the other would give up: the oldest
-// until all fit. Where that isn't possible nothing is given up, and each stands for itself.
+// until all fit. Where that isn't possible nothing is given up, and each stands for itself; likewise where a
+// key exists already, which might be what is given up.
 func (m *Master) makeQuotaTogether(k *keeper, tenantName string, w *write, keys []string, sizes []uint64, from, end int) {
 	limit := k.acct.Effective()
 	if k.free != nil || m.cfg.QuotaExceeded != EvictOwn || k.acct.Closed() {
@@ -67,27 +68,30 @@ func (m *Master) makeQuotaTogether(k *keeper, tenantName string, w *write, keys 
 	}
 	var sum uint64
 	for _, size := range sizes[from:end] {
-		sum += min(size, tenant.MaxBytes/pieceKeys/maxTogether/2)
+		sum += min(size, tenant.MaxBytes/pieceKeys/maxTogether/plenty)
 	}
-	if w.config.ReplicaNum > maxTogether || k.acct.Charged()+sum*w.config.ReplicaNum <= limit {
+	sum *= min(w.config.ReplicaNum, maxTogether)
+	if w.config.ReplicaNum > maxTogether || k.acct.Charged()+sum <= limit || !m.pool.HasFree(sum*plenty) {
 		return
 	}
 	sum = 0
+	exists := false
 	groupByShard(k.space, end-from, func(i int) string { return keys[from+i] }, func(sh *object.Shard, indexes []int32, hashes []object.Hash) {
 		sh.RLock()
 		defer sh.RUnlock()
 		for n, i := range indexes {
 			w.set(keys[from+int(i)], sizes[from+int(i)], from+int(i))
-			if m.check(tenantName, w) != errcode.OK || w.charge > limit/2 || sh.GetAny(hashes[i], w.key) != nil ||
+			exists = exists || sh.GetAny(hashes[i], w.key) != nil
+			if m.check(tenantName, w) != errcode.OK || w.charge > limit/2 ||
 				slices.ContainsFunc(indexes[:n], func(j int32) bool { return hashes[j] == hashes[i] }) {
-				continue // not admitted, not as a new object, or not without giving up half of all
+				continue // not admitted, or not without giving up half of all
 			}
 			if sum += w.charge; sum > tenant.MaxBytes {
 				sum = tenant.MaxBytes // more than there is; and no sum wraps around
 			}
 		}
 	})
-	if need := k.acct.Charged() + sum; need > limit {
+	if need := k.acct.Charged() + sum; need > limit && !exists {
 		g := m.reclaim(k, want{bytes: need - limit, pinned: m.cfg.AllowEvictSoftPins, whole: true})
 		k.acct.CountEvicted(g.bytes)
 	}
