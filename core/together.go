@@ -91,7 +91,7 @@ func (m *Master) makeQuotaTogether(k *keeper, tenantName string, w *write, keys 
 			}
 		}
 	})
-	if need := k.acct.Charged() + sum; need > limit && !exists {
+	if need := k.acct.Charged() + sum; sum > 0 && need > limit && !exists {
 		g := m.reclaim(k, want{bytes: need - limit, pinned: m.cfg.AllowEvictSoftPins, whole: true})
 		k.acct.CountEvicted(g.bytes)
 	}
