@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// Where Warm begins to pay: fewer keys have little to overlap, and the index of a shard this
-// small is near the core anyway.
+// Where Warm begins to pay: fewer keys have little to overlap, and a space whose shards are this
+// small is near the core anyway, unless it is one of thousands, whose shards are larger than this.
 const (
 	warmKeys    = 8
-	warmEntries = 512
+	warmEntries = 32
 )
 
 // warmer is the scratch space of one Warm.
