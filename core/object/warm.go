@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// Where Warm begins to pay: fewer keys have little to overlap, and a space whose shards are this
-// small is near the core anyway, unless it is one of thousands, whose shards are larger than this.
+// Where Warm begins to pay: fewer keys have little to overlap, and all shards together are near
+// the core anyway when each is this small. The bound is low because thousands of tenants with
+// middling shards are far from it.
 const (
 	warmKeys    = 8
 	warmEntries = 32
