@@ -99,7 +99,8 @@ var fileFaults = []fault[*fileSource]{
 	}, usual},
 	{"half of it, the rest later", func(_ context.Context, s *fileSource) error {
 		text := s.next()
-		cut := strings.Index(text, "  - name: tenant-b") + 2 + rand.IntN(len("- name: tenant-b\n"))
+		// At least the dash: what ends before it is a whole document, of one tenant less.
+		cut := strings.Index(text, "  - name: tenant-b") + len("  -") + rand.IntN(len(" name: tenant-b\n"))
 		if err := os.WriteFile(s.path, []byte(text[:cut]), 0o644); err != nil {
 			return err
 		}

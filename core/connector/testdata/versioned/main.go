@@ -93,4 +93,3 @@ func (v *versioned) Watch(_ *connectorv1.WatchRequest, stream grpc.ServerStreami
 func (*versioned) Stop(context.Context, *connectorv1.StopRequest) (*connectorv1.StopResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "kill me")
 }
-
