@@ -58,17 +58,17 @@ var etcdFaults = []fault[*etcdSource]{
 		})
 	}, usual},
 	{"key deleted", func(ctx context.Context, s *etcdSource) error {
-		_, err := s.client.Delete(ctx, etcdKey)
+		err := again(func() error { _, err := s.client.Delete(ctx, etcdKey); return err })
 		s.pause()
 		return err
 	}, usual},
 	{"garbage", func(ctx context.Context, s *etcdSource) error {
-		_, err := s.client.Put(ctx, etcdKey, garbage())
+		err := again(func() error { _, err := s.client.Put(ctx, etcdKey, garbage()); return err })
 		s.pause()
 		return err
 	}, usual},
 	{"empty value", func(ctx context.Context, s *etcdSource) error {
-		_, err := s.client.Put(ctx, etcdKey, "")
+		err := again(func() error { _, err := s.client.Put(ctx, etcdKey, ""); return err })
 		s.pause()
 		return err
 	}, usual},
@@ -145,6 +145,19 @@ func (s *etcdSource) leader(ctx context.Context) (*member, error) {
 		}
 	}
 	return nil, errors.New("the cluster has no leader for 10 s")
+}
+
+// again repeats what a cluster on a busy machine may refuse for a while: its leader changes, or
+// its disk is slow. What is repeated must come to the same whether it was done once or twice.
+func again(f func() error) error {
+	var err error
+	for range 5 {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return err
 }
 
 // garbage is no policy.
