@@ -29,7 +29,7 @@ type poolPass struct {
 	goal     int           // what it is to give
 	least    int           // the same if only soft-pinned objects are left
 	given    int           // what it has given
-	given0   bool          // anybody has given anything
+	success  bool          // somebody has given something
 	released int           // parked buffers freed when the pass opened
 
 	target, lower float64
@@ -105,7 +105,7 @@ func (m *Master) openPass(failed bool) bool {
 	}
 	p.tenants = p.tenants[:0]
 	m.keepers(func(k *keeper) { p.tenants = append(p.tenants, k) })
-	p.begun, p.given0 = false, false
+	p.begun, p.success = false, false
 	p.open.Store(true)
 	m.counters.evictionAttempts.Add(1)
 	return true
@@ -137,8 +137,8 @@ func (m *Master) bite(objects int, except object.Ref) int {
 	}
 	if g.objects > 0 {
 		p.bites.Add(1)
-		if !p.given0 {
-			p.given0 = true
+		if !p.success {
+			p.success = true
 			m.counters.evictionSuccesses.Add(1)
 		}
 		m.counters.evictedKeys.Add(uint64(g.objects))

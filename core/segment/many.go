@@ -19,6 +19,32 @@ func (b *bySegment) add(i int, key uint32) {
 	*head = uint8(i + 1)
 }
 
+// locked calls f for each thing with its segment, which is locked; things of no segment are left
+// out.
+func (b *bySegment) locked(of func(i int) *Mounted, f func(m *Mounted, i int)) {
+	for _, head := range b.heads {
+		var last *Mounted
+		for ; head != 0; head = b.next[head-1] {
+			i := int(head - 1)
+			m := of(i)
+			if m == nil {
+				continue
+			}
+			if m != last {
+				if last != nil {
+					last.mu.Unlock()
+				}
+				last = m
+				m.mu.Lock()
+			}
+			f(m, i)
+		}
+		if last != nil {
+			last.mu.Unlock()
+		}
+	}
+}
+
 // FreeAll is Free for each of many allocations.
 func FreeAll(all []Allocation) {
 	for len(all) > 0 {
@@ -32,27 +58,7 @@ func FreeAll(all []Allocation) {
 		for i := range some {
 			lists.add(i, some[i].seg)
 		}
-		for _, head := range lists.heads {
-			var locked *Mounted
-			for ; head != 0; head = lists.next[head-1] {
-				a := some[head-1]
-				m := a.Seg()
-				if m != locked {
-					if locked != nil {
-						locked.mu.Unlock()
-					}
-					if locked = m; m != nil {
-						m.mu.Lock()
-					}
-				}
-				if m != nil {
-					m.freeLocked(a)
-				}
-			}
-			if locked != nil {
-				locked.mu.Unlock()
-			}
-		}
+		lists.locked(func(i int) *Mounted { return some[i].Seg() }, func(m *Mounted, i int) { m.freeLocked(some[i]) })
 	}
 }
 
@@ -79,25 +85,11 @@ func (p *Pool) PlaceMany(sizes []uint64, out []Allocation) {
 			segs[i] = m
 			lists.add(i, m.place)
 		}
-		for _, head := range lists.heads {
-			var locked *Mounted
-			for ; head != 0; head = lists.next[head-1] {
-				m := segs[head-1]
-				if m != locked {
-					if locked != nil {
-						locked.mu.Unlock()
-					}
-					locked = m
-					m.mu.Lock()
-				}
-				if size := sizes[head-1]; size > 0 {
-					out[head-1], _ = m.allocateLocked(size)
-				}
+		lists.locked(func(i int) *Mounted { return segs[i] }, func(m *Mounted, i int) {
+			if size := sizes[i]; size > 0 {
+				out[i], _ = m.allocateLocked(size)
 			}
-			if locked != nil {
-				locked.mu.Unlock()
-			}
-		}
+		})
 		sizes, out = sizes[some:], out[some:]
 	}
 }

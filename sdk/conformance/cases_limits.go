@@ -83,11 +83,7 @@ func tooLarge(ctx context.Context, k *kit) error {
 		return err
 	}
 	good := document(52)
-	if err := k.source.Set(ctx, good); err != nil {
-		return err
-	}
-	_, err = w.snapshot(ctx, k.limit(eventLimit), good)
-	return err
+	return k.told(ctx, w, good)
 }
 
 func largeSave(ctx context.Context, k *kit) error {

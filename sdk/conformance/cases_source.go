@@ -44,11 +44,7 @@ func absent(ctx context.Context, k *kit) error {
 		return fmt.Errorf("%s, but Watch says %s, want ABSENT: %s", why, kindName(said), said.GetReason())
 	}
 	next := document(40)
-	if err := k.source.Set(ctx, next); err != nil {
-		return err
-	}
-	_, err = w.snapshot(ctx, k.limit(eventLimit), next)
-	return err
+	return k.told(ctx, w, next)
 }
 
 // unavailableLoad asks that Load gives no document; kind UNSPECIFIED allows every kind.

@@ -47,6 +47,15 @@ func (k *kit) watched(ctx context.Context) (*child, *watch, func(), error) {
 	return p, w, func() { w.close(); p.end(k) }, nil
 }
 
+// told writes a document to the source and waits until the Watch tells it.
+func (k *kit) told(ctx context.Context, w *watch, document []byte) error {
+	if err := k.source.Set(ctx, document); err != nil {
+		return err
+	}
+	_, err := w.snapshot(ctx, k.limit(eventLimit), document)
+	return err
+}
+
 func firstSnapshot(ctx context.Context, k *kit) error {
 	now, err := k.current(ctx)
 	if err != nil {
@@ -107,13 +116,10 @@ func fromRevision(ctx context.Context, k *kit) error {
 		return err
 	}
 	next := document(3)
-	if err := k.source.Set(ctx, next); err != nil {
-		if errors.Is(err, errors.ErrUnsupported) {
-			return nil // what could be looked at is as it should be
-		}
-		return err
+	err = k.told(ctx, w, next)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // what could be looked at is as it should be
 	}
-	_, err = w.snapshot(ctx, k.limit(eventLimit), next)
 	return err
 }
 
@@ -211,11 +217,7 @@ func (k *kit) strange(ctx context.Context, text []byte, why string) error {
 		return err
 	}
 	good := document(30)
-	if err := k.source.Set(ctx, good); err != nil {
-		return err
-	}
-	_, err = w.snapshot(ctx, k.limit(eventLimit), good)
-	return err
+	return k.told(ctx, w, good)
 }
 
 func nobody(ctx context.Context, k *kit) error {
@@ -225,11 +227,7 @@ func nobody(ctx context.Context, k *kit) error {
 	}
 	defer end()
 	text := []byte("version: 1\ntenants: []\n")
-	if err := k.source.Set(ctx, text); err != nil {
-		return err
-	}
-	_, err = w.snapshot(ctx, k.limit(eventLimit), text)
-	return err
+	return k.told(ctx, w, text)
 }
 
 const (
