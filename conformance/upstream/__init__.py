@@ -1,0 +1,1 @@
+"""The original's own Python checks against the C++ masters and this one, compared test by test."""
