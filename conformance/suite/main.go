@@ -34,6 +34,7 @@ var checks = []check{
 	{"etcd-faults", "etcd and its connector killed, stopped, compacted, filled with garbage, under traffic", etcdFaultRounds},
 	{"etcd-writers", "two masters and ten operators change the same document in etcd", etcdWriters},
 	{"etcd-size", "how many tenants fit into an etcd, and many more with its limit raised", etcdSize},
+	{"trace", "the same random operations on the C++ master and this one, every answer compared", trace},
 	{"bad-input", "malformed policies, frames and HTTP requests against a running master", badInput},
 }
 

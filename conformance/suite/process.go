@@ -83,6 +83,9 @@ func (p *process) note(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log.Write(b)
+	if p.log.Len() > 1<<20 {
+		p.log.Next(p.log.Len() - 64<<10) // only the end is asked for
+	}
 }
 
 // tail returns the end of what the master has logged.

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
+)
+
+// diskActions are the calls about local disks, offload and promotion.
+var diskActions = []action{
+	{2, (*world).diskMount}, {2, (*world).diskUnmount}, {40, (*world).offload}, {45, (*world).offloaded}, {4, (*world).capacity}, {6, (*world).pollRemoveAll},
+	{25, (*world).evictDisk}, {14, (*world).evictCurrent}, {30, (*world).promote}, {40, (*world).readDisk}, {20, (*world).prefetch}, {12, (*world).promotionStep},
+	{20, (*world).dropMemory},
+}
+
+// fewDiskActions are the same where disks are off.
+var fewDiskActions = []action{
+	{2, (*world).diskMount}, {2, (*world).diskUnmount}, {3, (*world).offload}, {3, (*world).offloaded}, {2, (*world).capacity}, {2, (*world).pollRemoveAll},
+	{3, (*world).evictDisk}, {2, (*world).evictCurrent}, {3, (*world).promotionStep}, {2, (*world).prefetch},
+}
+
+func (w *world) mountDisk(i int) {
+	w.add(call(wire.MountLocalDiskSegment, wire.MountLocalDiskSegmentRequest{ClientID: w.clients[i], EnableOffloading: true}))
+}
+
+func (w *world) diskMount() {
+	w.add(call(wire.MountLocalDiskSegment, wire.MountLocalDiskSegmentRequest{ClientID: pick(w, w.clients), EnableOffloading: w.chance(80)}))
+}
+
+func (w *world) diskUnmount() {
+	client := pick(w, w.clients)
+	w.add(call(wire.UnmountLocalDiskSegment, wire.UnmountLocalDiskSegmentRequest{ClientID: client}))
+	if w.chance(80) {
+		w.add(call(wire.MountLocalDiskSegment, wire.MountLocalDiskSegmentRequest{ClientID: client, EnableOffloading: true}))
+	}
+}
+
+func (w *world) offload() {
+	w.add(call(wire.OffloadObjectHeartbeat, wire.OffloadObjectHeartbeatRequest{ClientID: w.client(), EnableOffloading: w.chance(94)}))
+}
+
+// sizeOf is the size of an object, now and then another.
+func (w *world) sizeOf(tenant, key string) uint64 {
+	if p := w.writes[w.scoped(tenant, key)]; p != nil && p.size < 1<<60 && !w.chance(6) {
+		return p.size
+	}
+	return 4096
+}
+
+// offloaded says that objects are on a disk now, or could not be written.
+func (w *world) offloaded() {
+	q := wire.NotifyOffloadSuccessRequest{ClientID: w.client()}
+	var names []string
+	for range 1 + w.r.IntN(3) {
+		tenant, key := w.object(false)
+		size := int64(w.sizeOf(tenant, key))
+		q.Tasks = append(q.Tasks, wire.OffloadTaskItem{TenantID: tenant, Key: key, Size: size})
+		m := wire.StorageObjectMetadata{BucketID: 1, KeySize: int64(len(key)), DataSize: size, TransportEndpoint: fmt.Sprintf("disk%d:1", w.number(q.ClientID))}
+		if w.chance(10) {
+			m.DataSize = -1
+		}
+		q.Metadatas = append(q.Metadatas, m)
+		names = append(names, w.scoped(tenant, key))
+	}
+	if w.chance(2) {
+		q.Metadatas = q.Metadatas[1:]
+	}
+	if w.chance(2) {
+		q.Tasks, q.Metadatas = nil, nil
+	}
+	w.add(call(wire.NotifyOffloadSuccess, q), names...)
+}
+
+func (w *world) capacity() {
+	w.add(call(wire.ReportSsdCapacity, wire.ReportSsdCapacityRequest{ClientID: w.client(), SSDTotalCapacityBytes: pick(w, []int64{1 << 40, 0, -1, 5})}))
+}
+
+func (w *world) pollRemoveAll() {
+	w.add(call(wire.PollRemoveAll, wire.PollRemoveAllRequest{ClientID: pick(w, w.clients)}))
+}
+
+func (w *world) diskKind() object.ReplicaType {
+	if w.chance(85) {
+		return object.ReplicaLocalDisk
+	}
+	return pick(w, []object.ReplicaType{object.ReplicaMemory, object.ReplicaDisk, object.ReplicaNoF, object.ReplicaAll, object.ReplicaDFS, 9})
+}
+
+func (w *world) evictDisk() {
+	tenant, key := w.object(false)
+	client := w.client()
+	if w.chance(70) {
+		w.add(call(wire.EvictDiskReplica, wire.EvictDiskReplicaRequest{ClientID: client, Key: key, TenantID: tenant, ReplicaType: w.diskKind()}), w.scoped(tenant, key))
+		return
+	}
+	keys := w.several()
+	w.add(call(wire.BatchEvictDiskReplica, wire.BatchEvictDiskReplicaRequest{ClientID: client, Keys: keys, TenantID: tenant, ReplicaType: w.diskKind()}), w.all(tenant, keys)...)
+}
+
+// evictCurrent names the replica that there is, or another.
+func (w *world) evictCurrent() {
+	tenant, key := w.object(false)
+	q := wire.EvictDiskReplicaIfCurrentRequest{ClientID: w.client(), Key: key, TenantID: tenant, ReplicaType: w.diskKind(), ExpectedReplicaIDOrVersion: pick(w, []uint64{0, 1 << 60})}
+	current, memory := w.chance(70), w.chance(10)
+	o := rpcOp(wire.EvictDiskReplicaIfCurrent, q, binding[wire.EvictDiskReplicaIfCurrentRequest, errcode.Result[bool]]{
+		bind: func(ctx context.Context, s *side, q *wire.EvictDiskReplicaIfCurrentRequest) error {
+			var a errcode.Result[object.ReplicaList]
+			if err := rpc.Invoke(ctx, s.conn, wire.GetReplicaListForAdmin, &wire.GetReplicaListForAdminRequest{Key: key, TenantID: tenant}, &a); err != nil {
+				return fmt.Errorf("%w: %w", errGone, err)
+			}
+			for _, r := range a.Value.Replicas {
+				disk := r.Location.Index == object.LocationLocalDisk && r.Location.LocalDisk.ClientID == q.ClientID
+				if current && disk || memory && !disk {
+					q.ExpectedReplicaIDOrVersion = r.ID
+				}
+			}
+			return nil
+		},
+	})
+	if current {
+		o.args += " (of the current replica)"
+	}
+	w.add(o, w.scoped(tenant, key))
+}
+
+// dropMemory leaves an object only on disk, if it is there.
+func (w *world) dropMemory() {
+	tenant, key := w.object(false)
+	for _, s := range w.segs {
+		o := call(wire.BatchReplicaClear, wire.BatchReplicaClearRequest{ObjectKeys: []string{key}, ClientID: w.writer(tenant, key), SegmentName: s.info.Name, TenantID: tenant})
+		o.minds = true
+		w.add(o, w.scoped(tenant, key))
+	}
+	if w.chance(50) {
+		for range 1 + w.r.IntN(3) {
+			o := call(wire.GetReplicaList, wire.GetReplicaListRequest{Key: key, TenantID: tenant})
+			o.leases = true
+			w.add(o, w.scoped(tenant, key))
+		}
+		if w.chance(60) {
+			w.promoteKey(tenant, key, w.client())
+		}
+	}
+}
+
+// readDisk reads often enough for a promotion.
+func (w *world) readDisk() {
+	tenant, key := w.object(false)
+	for range 1 + w.r.IntN(3) {
+		o := call(wire.GetReplicaList, wire.GetReplicaListRequest{Key: key, TenantID: tenant})
+		o.leases = true
+		w.add(o, w.scoped(tenant, key))
+	}
+}
+
+// promote walks through a promotion, or what may be one.
+func (w *world) promote() {
+	tenant, key := w.object(false)
+	w.promoteKey(tenant, key, w.client())
+}
+
+func (w *world) promoteKey(tenant, key string, client segment.UUID) {
+	scoped := w.scoped(tenant, key)
+	w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: client}))
+	q := wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.sizeOf(tenant, key), PreferredSegments: w.places(key)}
+	w.add(call(wire.PromotionAllocStart, q), scoped)
+	switch w.r.IntN(5) {
+	case 0, 1, 2:
+		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+	case 3:
+		w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+	}
+}
+
+// promotionStep is one step out of order.
+func (w *world) promotionStep() {
+	tenant, key := w.object(false)
+	client, scoped := w.client(), w.scoped(tenant, key)
+	switch w.r.IntN(4) {
+	case 0:
+		w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: pick(w, w.clients)}))
+	case 1:
+		w.add(call(wire.PromotionAllocStart, wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.size(), PreferredSegments: w.places(key)}), scoped)
+	case 2:
+		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+	case 3:
+		w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+	}
+}
+
+func (w *world) prefetch() {
+	tenant, key := w.object(false)
+	client := w.client()
+	w.add(call(wire.RegisterPrefetchTask, wire.RegisterPrefetchTaskRequest{ClientID: client, Key: key, TenantID: tenant}), w.scoped(tenant, key))
+	if w.chance(60) {
+		w.promoteKey(tenant, key, client)
+	}
+}
+
+// leaseEnd is how long a lease of a millisecond is waited for.
+const leaseEnd = 4 * time.Millisecond
