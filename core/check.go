@@ -30,8 +30,11 @@ func (m *Master) Check() error {
 			sh.Each(func(o *object.Object) {
 				if o.InFlight() {
 					writes++
-				} else if !o.HardPin && !k.space.Order.Contains(o) {
+				} else if !o.HardPin && sh.InMemory(o) && !k.space.Order.Contains(o) {
 					fail("tenant %q key %q is not in line for eviction", k.name, sh.KeyCopy(o))
+				}
+				if why := worksAddUp(sh, o); why != "" {
+					fail("tenant %q key %q: %s", k.name, sh.KeyCopy(o), why)
 				}
 				for _, r := range sh.Replicas(o) {
 					if seg := r.Memory.Seg(); seg.Alive() {
@@ -59,4 +62,29 @@ func (m *Master) Check() error {
 		fail("%d accounting errors were logged", n)
 	}
 	return errors.Join(errs...)
+}
+
+// worksAddUp says what is wrong with the works of an object: that its replicas aren't pinned as often as
+// works read from them, or that a staged replica has no work.
+func worksAddUp(sh *object.Shard, o *object.Object) string {
+	pins, staged := make(map[uint64]int16), make(map[uint64]bool)
+	for _, slot := range []object.WorkSlot{object.SlotReplication, object.SlotPromotion, object.SlotOffload} {
+		if w := sh.Work(o, slot); w != nil {
+			for _, id := range w.Sources {
+				pins[id]++
+			}
+			for _, id := range w.Targets {
+				staged[id] = true
+			}
+		}
+	}
+	for _, r := range sh.Replicas(o) {
+		if r.Pins != pins[r.ID] {
+			return fmt.Sprintf("replica %d is pinned %d times, %d works read from it", r.ID, r.Pins, pins[r.ID])
+		}
+		if r.Staged && !staged[r.ID] {
+			return fmt.Sprintf("replica %d is being made by no work", r.ID)
+		}
+	}
+	return ""
 }

@@ -44,11 +44,18 @@ type Config struct {
 	DiskQuotaBytes     uint64
 	BreakerMinClients  int     // from how many clients on a mass expiry is held back once
 	BreakerShare       float64 // which share of them makes it a mass expiry
+
+	Tasks              TaskConfig
+	Offload            OffloadConfig
+	Promotion          PromotionConfig
+	DynamicReplication DynamicReplicationConfig
+	NoF                NoFConfig
+	Disk               DiskConfig
 }
 
 // Default returns the configuration of a master started without flags, release 0.3.14.
 func Default() Config {
-	return Config{
+	c := Config{
 		QuotaExceeded:      EvictOwn,
 		LeaseTTL:           10 * time.Second,
 		SoftPinTTL:         30 * time.Minute,
@@ -68,6 +75,8 @@ func Default() Config {
 		BreakerMinClients:  4,
 		BreakerShare:       0.5,
 	}
+	c.defaultFar()
+	return c
 }
 
 // Validate says what is wrong with the configuration, naming fields.
@@ -96,5 +105,6 @@ func (c *Config) Validate() error {
 	if n := c.ShardsPerTenant; n < 0 || n&(n-1) != 0 {
 		errs = append(errs, fmt.Errorf("ShardsPerTenant is %d, must be a power of two", n))
 	}
+	errs = append(errs, c.validateFar())
 	return errors.Join(errs...)
 }

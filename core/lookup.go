@@ -122,8 +122,22 @@ func (m *Master) GetReplicaList(tenantName, key string, out *object.ReplicaList)
 	}
 	sh, h := k.space.Locate(key)
 	sh.RLock()
-	defer sh.RUnlock()
-	return m.read(k, sh, h, key, m.clock.Now(), out)
+	code = m.read(k, sh, h, key, m.clock.Now(), out)
+	sh.RUnlock()
+	if m.watchReads && code == errcode.OK {
+		m.hit(k, key, out)
+	}
+	return code
+}
+
+// hit considers what a read that was answered may set off. It is called without locks.
+func (m *Master) hit(k *keeper, key string, out *object.ReplicaList) {
+	if m.cfg.Promotion.OnHit {
+		m.promoteOnHit(k, key, out)
+	}
+	if m.cfg.DynamicReplication.Mode != ReplicationOff {
+		m.heat(k, key, out)
+	}
 }
 
 // read answers one lookup in a shard that is locked for reading.
@@ -186,6 +200,13 @@ func (m *Master) BatchGetReplicaList(tenantName string, keys []string, out []err
 			out[i].Code = m.read(k, sh, hashes[i], keys[i], now, &out[i].Value)
 		}
 	})
+	if m.watchReads {
+		for i := range out {
+			if out[i].Code == errcode.OK {
+				m.hit(k, keys[i], &out[i].Value)
+			}
+		}
+	}
 	return out
 }
 

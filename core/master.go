@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"hash/maphash"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,9 @@ type Deps struct {
 	// Yield lets others have the processor. It is called without locks, about every 50 µs of
 	// work that can take long. The default is runtime.Gosched.
 	Yield func()
+	// Wall tells the time of day in milliseconds since the epoch, for what clients are told. The
+	// default is the clock's.
+	Wall func() int64
 }
 
 // Master is the whole state of one master.
@@ -39,6 +43,8 @@ type Master struct {
 	log   hclog.Logger
 	told  func(segment.Info)
 	yield func()
+	wall  func() int64
+	rand  segment.Rand
 
 	book    *tenant.Book
 	pool    *segment.Pool
@@ -47,6 +53,7 @@ type Master struct {
 
 	started    int64 // on the clock
 	localFirst bool
+	watchReads bool         // a read may set something off, see hit
 	keySeed    maphash.Seed // spreads keys over the segments of one host
 
 	poolMark, tenantMark evict.Watermark
@@ -85,6 +92,8 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		log:         deps.Log,
 		told:        deps.SegmentExpired,
 		yield:       deps.Yield,
+		wall:        deps.Wall,
+		rand:        deps.Rand,
 		book:        tenant.NewBook(),
 		pool:        segment.NewPool(strategy, deps.Rand),
 		poolMark:    evict.Watermark{High: cfg.EvictionWatermark, Ratio: cfg.EvictionRatio},
@@ -101,6 +110,10 @@ func New(cfg Config, deps Deps) (*Master, error) {
 	}
 	if m.yield == nil {
 		m.yield = runtime.Gosched
+	}
+	m.watchReads = cfg.Promotion.OnHit || cfg.DynamicReplication.Mode != ReplicationOff
+	if m.wall == nil {
+		m.wall = func() int64 { return m.clock.Now() / 1e6 }
 	}
 	if !cfg.MultiTenant {
 		if m.single, err = m.limitless(); err != nil {
@@ -121,6 +134,11 @@ func (m *Master) recompute() {
 	if m.cfg.MultiTenant {
 		m.book.Recompute(m.pool.CapacityBytes)
 	}
+}
+
+// newID returns a random identity.
+func (m *Master) newID() segment.UUID {
+	return segment.UUID{First: m.rand.Uint64N(math.MaxUint64) + 1, Second: m.rand.Uint64N(math.MaxUint64)}
 }
 
 // wake asks a background loop to run soon; it never blocks.

@@ -391,30 +391,28 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	case o.Owner != client:
 		return errcode.IllegalClient
 	}
-	memory := coversMemory(kind)
-	if !o.InFlight() {
-		if memory && !complete(sh, o) {
-			return errcode.InvalidWrite
-		}
-		if memory {
-			sh.SetChecksum(o, meta.Checksum)
-		}
-		return errcode.OK
-	}
-	if !memory {
-		return errcode.OK
-	}
 	replicas := sh.Replicas(o)
+	ended := 0
 	for i := range replicas {
-		if replicas[i].Status == object.ReplicaProcessing {
-			replicas[i].Status = object.ReplicaComplete
+		if r := &replicas[i]; isProcessing(r) && kind.Covers(r.Kind) {
+			if !o.InFlight() {
+				return errcode.InvalidWrite
+			}
+			r.Status = object.ReplicaComplete
+			ended++
 		}
 	}
-	sh.SetChecksum(o, meta.Checksum)
+	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
+		sh.SetChecksum(o, meta.Checksum)
+	}
+	if ended == 0 {
+		return errcode.OK
+	}
 	sh.CommitPin(o, now)
 	m.settle(k, sh, o)
 	o.ExtendLease(now)
 	m.enqueue(k, sh, o, now)
+	m.written(k, sh, o, kind)
 	return errcode.OK
 }
 
@@ -445,20 +443,18 @@ func (m *Master) revokeKey(k *keeper, sh *object.Shard, h object.Hash, client se
 		return errcode.IllegalClient
 	case !o.InFlight():
 		return errcode.InvalidWrite
-	case !coversMemory(kind):
-		return errcode.OK
-	case sh.Count(o, object.ReplicaProcessing) != len(sh.Replicas(o)):
-		return errcode.InvalidWrite
 	}
-	m.shed(k, sh, o, isProcessing, free)
+	for _, r := range sh.Replicas(o) {
+		if kind.Covers(r.Kind) && !isProcessing(&r) {
+			return errcode.InvalidWrite
+		}
+	}
+	m.shed(k, sh, o, func(r *object.Replica) bool { return kind.Covers(r.Kind) && isProcessing(r) }, free)
+	m.enqueue(k, sh, o, m.clock.Now())
 	return errcode.OK
 }
 
 // complete reports whether no replica of an object is being written.
 func complete(sh *object.Shard, o *object.Object) bool {
 	return sh.Count(o, object.ReplicaComplete) == len(sh.Replicas(o))
-}
-
-func coversMemory(kind object.ReplicaType) bool {
-	return kind == object.ReplicaAll || kind == object.ReplicaMemory
 }

@@ -116,7 +116,7 @@ func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w wan
 	sh := k.space.ShardOf(r)
 	sh.Lock()
 	o := sh.Live(r)
-	if o == nil || o.InFlight() || o.HardPin {
+	if o == nil || o.InFlight() || o.HardPin || !sh.InMemory(o) {
 		sh.Unlock() // gone, or its End puts it in line again
 		return
 	}
@@ -224,7 +224,7 @@ func (m *Master) putBack(k *keeper, r object.Ref, instant int64) {
 	sh := k.space.ShardOf(r)
 	sh.RLock()
 	defer sh.RUnlock()
-	if o := sh.Live(r); o != nil && !o.InFlight() && !o.HardPin {
+	if o := sh.Live(r); o != nil && !o.InFlight() && !o.HardPin && sh.InMemory(o) {
 		k.space.Order.Insert(o, max(sh.Rank(o), instant), sh.SoftUntil(o), m.clock.Now())
 	}
 }

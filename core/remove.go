@@ -46,7 +46,7 @@ func (m *Master) removable(sh *object.Shard, o *object.Object, force bool, now i
 		return errcode.ObjectHasLease
 	case !complete(sh, o):
 		return errcode.ReplicaIsNotReady
-	case busy(sh, o) != errcode.OK:
+	case sh.Work(o, object.SlotReplication) != nil:
 		return errcode.ObjectHasReplicationTask
 	}
 	return errcode.OK
@@ -72,13 +72,16 @@ func (m *Master) RemoveAll(tenantName string, force bool) int64 {
 	if tenantName == "" {
 		var n int64
 		m.keepers(func(k *keeper) { n += m.clearTenant(k, force) })
+		m.tierCleared(nil)
 		return n
 	}
 	k, _ := m.request(tenantName)
 	if k == nil {
 		return 0
 	}
-	return m.clearTenant(k, force)
+	n := m.clearTenant(k, force)
+	m.tierCleared(k)
+	return n
 }
 
 func (m *Master) clearTenant(k *keeper, force bool) int64 {
@@ -153,7 +156,9 @@ func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentNam
 	}
 	match := anyReplica
 	if segmentName != "" {
-		match = func(r *object.Replica) bool { return isComplete(r) && r.Memory.Seg().Info.Name == segmentName }
+		match = func(r *object.Replica) bool {
+			return isComplete(r) && r.Kind == object.KindMemory && r.Memory.Seg().Info.Name == segmentName
+		}
 	} else if !complete(sh, o) {
 		return false
 	}

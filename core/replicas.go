@@ -9,10 +9,12 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 )
 
-func anyReplica(*object.Replica) bool     { return true }
-func isProcessing(r *object.Replica) bool { return r.Status == object.ReplicaProcessing }
-func isComplete(r *object.Replica) bool   { return r.Status == object.ReplicaComplete }
-func isGone(r *object.Replica) bool       { return !r.Memory.Seg().Alive() }
+func anyReplica(*object.Replica) bool { return true }
+func isProcessing(r *object.Replica) bool {
+	return r.Status == object.ReplicaProcessing && r.Primary()
+}
+func isComplete(r *object.Replica) bool { return r.Status == object.ReplicaComplete }
+func isGone(r *object.Replica) bool     { return !r.Memory.Seg().Alive() }
 
 // free gives a replica's memory back at once.
 func free(r *object.Replica) { r.Memory.Free() }
@@ -78,26 +80,27 @@ func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(
 	return n
 }
 
-// settle brings the ledger of an object in line with its replicas after those have changed.
+// settle brings the ledger of an object in line with its replicas after those have changed. An
+// object without any is taken out of the table, and what goes on with it ends.
 func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
-	left := len(sh.Replicas(o))
-	writing := sh.Count(o, object.ReplicaProcessing)
-	if o.InFlight() && writing == 0 {
+	n := sh.Tally(o)
+	if o.InFlight() && n.Writing == 0 {
 		o.End()
 		sh.WriteEnded()
 	}
 	switch {
-	case left == 0:
+	case n.All == 0:
+		m.dropWorks(k, sh, o)
 		if o.Ledger.Total() != 0 {
 			m.ledger(k, o, o.Ledger.ReleaseAll(k.account(sh)))
 		}
 		sh.Delete(o)
-	case writing == 0:
-		m.ledger(k, o, o.Ledger.SettlePrimary(k.account(sh), o.Size*uint64(left)))
+	case n.MemoryWriting == 0:
+		m.ledger(k, o, o.Ledger.SettlePrimary(k.account(sh), o.Size*uint64(n.Memory)))
 	default:
 		// The write goes on. What was committed for a replica that is gone is refunded; what is
 		// pending stays until the write ends.
-		if keep := o.Size * uint64(left); o.Ledger.Committed() > keep {
+		if keep := o.Size * uint64(n.Memory); o.Ledger.Committed() > keep {
 			m.ledger(k, o, o.Ledger.ReleaseCommitted(k.account(sh), o.Ledger.Committed()-keep))
 		}
 	}
@@ -111,9 +114,10 @@ func (m *Master) ledger(k *keeper, o *object.Object, err error) {
 	}
 }
 
-// enqueue puts a complete object in line for eviction, unless it is never to be evicted.
+// enqueue puts a complete object in line for eviction, unless it is never to be evicted or has
+// nothing in memory.
 func (m *Master) enqueue(k *keeper, sh *object.Shard, o *object.Object, now int64) {
-	if !o.HardPin && !o.Dead() && !o.InFlight() {
+	if !o.HardPin && !o.Dead() && !o.InFlight() && sh.InMemory(o) {
 		k.space.Order.Insert(o, sh.Rank(o), sh.SoftUntil(o), now)
 	}
 }
@@ -204,14 +208,15 @@ func (k *keeper) charged(report func(sh *object.Shard, o *object.Object, why str
 		sh := &k.space.Shards()[i]
 		sh.RLock()
 		sh.Each(func(o *object.Object) {
-			bytes += o.Ledger.Total()
-			want := o.Size * uint64(len(sh.Replicas(o)))
+			bytes += o.Ledger.Total() + sh.WorkCharge(o)
+			n := sh.Tally(o)
+			want := o.Size * uint64(n.Memory)
 			switch {
-			case want == 0:
+			case n.All == 0:
 				report(sh, o, "no replicas")
-			case o.InFlight() && o.Ledger.Pending()+o.Ledger.Committed() < want:
+			case n.MemoryWriting > 0 && o.Ledger.Pending()+o.Ledger.Committed() < want:
 				report(sh, o, "write in flight is charged too little")
-			case !o.InFlight() && (o.Ledger.Committed() != want || o.Ledger.Total() != want):
+			case n.MemoryWriting == 0 && (o.Ledger.Committed() != want || o.Ledger.Total() != want):
 				report(sh, o, "committed bytes differ from size times replicas")
 			}
 		})

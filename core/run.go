@@ -75,6 +75,7 @@ func (m *Master) evictInBites(ctx context.Context, tick Ticker, failed bool) {
 func (m *Master) tidy() {
 	m.endGraces()
 	m.expireWrites()
+	m.expireWorks()
 	m.releaseParked()
 }
 

@@ -44,6 +44,7 @@ func (m *Master) MountSegment(info segment.Info, client segment.UUID) errcode.Co
 	}
 	if m.clients.Mounted(client, m.clock.Now()) {
 		m.pool.Resume(client)
+		m.tierBack(client)
 	}
 	m.clients.RememberHost(client, info.HostID)
 	if fresh {
@@ -157,6 +158,7 @@ func (m *Master) Ping(id segment.UUID) client.Status {
 	status, revived := m.clients.Ping(id, m.clock.Now())
 	if revived {
 		m.pool.Resume(id)
+		m.tierBack(id)
 		m.log.Info("client is back", "client", id)
 	}
 	return status
@@ -174,8 +176,10 @@ func (m *Master) sweepClients() {
 		} else {
 			m.log.Debug("client without segments is silent", "client", id, "after", m.cfg.ClientActiveTTL)
 		}
-		if m.clients.State(id) == client.Active {
-			m.pool.Resume(id) // it pinged in between
+		m.tierSilent(id)
+		if m.clients.State(id) == client.Active { // it pinged in between
+			m.pool.Resume(id)
+			m.tierBack(id)
 		}
 	}
 	var gone []*segment.Mounted
@@ -194,6 +198,7 @@ func (m *Master) sweepClients() {
 	if s.Held > 0 {
 		m.log.Error("most clients seem gone at once; waiting one more TTL before dropping them", "clients", s.Held)
 	}
+	m.tierGone(s.Offline)
 	m.finishUnmount(gone...)
 	if len(s.Offline) > 0 && len(gone) == 0 {
 		m.recompute()

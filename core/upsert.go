@@ -54,6 +54,9 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 
 // busy says why a complete object can't be overwritten now.
 func busy(sh *object.Shard, o *object.Object) errcode.Code {
+	if sh.Work(o, object.SlotReplication) != nil || sh.Work(o, object.SlotPromotion) != nil {
+		return errcode.ObjectHasReplicationTask
+	}
 	for _, r := range sh.Replicas(o) {
 		if r.Pins > 0 {
 			return errcode.ObjectReplicaBusy

@@ -7,6 +7,7 @@ type extra struct {
 	softUntil int64
 	pending   PinRequest
 	doomed    bool // chosen by a group's eviction; guarded by the group lock
+	works     [workSlots]*Work
 }
 
 // PinRequest is what a write wants done to the soft pin once the object is readable.

@@ -8,12 +8,46 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
 
-// Replica is one copy of an object in the memory of a segment.
+// Replica is one copy of an object: in the memory of a segment, or somewhere else.
 type Replica struct {
 	ID     uint64
-	Memory segment.Allocation
+	Memory segment.Allocation // what it lies in; Kind says what that is
 	Status ReplicaStatus
-	Pins   int32 // running copies that read from it; it is not evicted while there are any
+	Pins   int16 // works that read from it; it is not evicted while there are any
+	Kind   Kind
+	Staged bool // a work of the object is making it: its charge is with the work
+}
+
+// Kind is where a replica lies. The numbers are those of Location.Index.
+type Kind uint8
+
+// The kinds of place. KindMemory, by far the most frequent, is zero.
+const (
+	KindMemory    = Kind(LocationMemory)
+	KindNoF       = Kind(LocationNoF)
+	KindDisk      = Kind(LocationDisk)
+	KindLocalDisk = Kind(LocationLocalDisk)
+	KindDFS       = Kind(LocationDFS)
+)
+
+// Covers reports whether a call about replicas of a type is about those of a kind. ReplicaAll
+// is about all but those on disks.
+func (t ReplicaType) Covers(k Kind) bool {
+	switch t {
+	case ReplicaMemory:
+		return k == KindMemory
+	case ReplicaDisk:
+		return k == KindDisk
+	case ReplicaLocalDisk:
+		return k == KindLocalDisk
+	case ReplicaNoF:
+		return k == KindNoF
+	case ReplicaDFS:
+		return k == KindDFS
+	case ReplicaAll:
+		return k == KindMemory || k == KindNoF || k == KindDFS
+	}
+	return false
 }
 
 // Readable reports whether clients may be sent to the replica: it is complete and its owner is
@@ -22,8 +56,11 @@ func (r *Replica) Readable() bool {
 	return r.Status == ReplicaComplete && r.Memory.Seg().Readable()
 }
 
-// Evictable reports whether the replica may be dropped to make room.
-func (r *Replica) Evictable() bool { return r.Pins == 0 && r.Readable() }
+// Evictable reports whether the replica may be dropped to make room in memory.
+func (r *Replica) Evictable() bool { return r.Kind == KindMemory && r.Pins == 0 && r.Readable() }
+
+// Primary reports whether the replica belongs to the object itself, not to a work under way.
+func (r *Replica) Primary() bool { return !r.Staged }
 
 // Object is one value under one key. All fields are guarded by the lock of its shard but the
 // two instants, which are atomic so that they can be read without it.

@@ -1,6 +1,10 @@
 package object
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mooncake-go/mooncake-master/core/segment"
+)
 
 // Replicas returns the object's replicas, in the order they were added. The slice may be
 // changed in place; it is good until the next Add, Drop or Delete.
@@ -92,7 +96,7 @@ func (sh *Shard) EvictableReplicas(o *Object) int {
 	return n
 }
 
-// Stale reports whether a replica's segment is gone.
+// Stale reports whether a replica's place is gone.
 func (sh *Shard) Stale(o *Object) bool {
 	all := sh.Replicas(o)
 	for i := range all {
@@ -103,22 +107,89 @@ func (sh *Shard) Stale(o *Object) bool {
 	return false
 }
 
+// Tally counts replicas by what the accounting wants to know. Those that a work is making count
+// in All only.
+type Tally struct {
+	All           int
+	Writing       int // being written
+	Memory        int // in memory, being written or complete
+	MemoryWriting int // in memory and being written
+}
+
+// Tally counts an object's replicas.
+func (sh *Shard) Tally(o *Object) Tally {
+	all := sh.Replicas(o)
+	t := Tally{All: len(all)}
+	for i := range all {
+		r := &all[i]
+		if r.Staged {
+			continue
+		}
+		writing := r.Status == ReplicaProcessing
+		if writing {
+			t.Writing++
+		}
+		if r.Kind == KindMemory {
+			t.Memory++
+			if writing {
+				t.MemoryWriting++
+			}
+		}
+	}
+	return t
+}
+
+// InMemory reports whether the object has a replica in memory that is not just being made by a
+// work.
+func (sh *Shard) InMemory(o *Object) bool {
+	all := sh.Replicas(o)
+	for i := range all {
+		if all[i].Kind == KindMemory && !all[i].Staged {
+			return true
+		}
+	}
+	return false
+}
+
+// ByID returns the replica with an id, or nil.
+func (sh *Shard) ByID(o *Object, id uint64) *Replica {
+	all := sh.Replicas(o)
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // Describe appends the replicas that match as clients see them.
 func (sh *Shard) Describe(dst []ReplicaDescriptor, o *Object, match func(*Replica) bool) []ReplicaDescriptor {
 	all := sh.Replicas(o)
 	for i := range all {
-		r := &all[i]
-		if !match(r) {
-			continue
+		if r := &all[i]; match(r) {
+			dst = append(dst, sh.DescribeOne(o, r))
 		}
-		info := &r.Memory.Seg().Info
-		dst = append(dst, ReplicaDescriptor{
-			ID: r.ID,
-			Location: Location{Index: LocationMemory, Memory: MemoryDescriptor{Buffer: BufferDescriptor{
-				Size: o.Size, Address: r.Memory.Address, Protocol: info.Protocol, Endpoint: info.Endpoint, Locality: info.Locality,
-			}}},
-			Status: r.Status,
-		})
 	}
 	return dst
+}
+
+// DescribeOne returns one replica of an object as clients see it.
+func (sh *Shard) DescribeOne(o *Object, r *Replica) ReplicaDescriptor {
+	d := ReplicaDescriptor{ID: r.ID, Status: r.Status, Location: Location{Index: uint8(r.Kind)}}
+	seg := r.Memory.Seg()
+	switch r.Kind {
+	case KindMemory:
+		d.Location.Memory.Buffer = sh.buffer(o, r, &seg.Info)
+	case KindNoF:
+		d.Location.NoF = &NoFDescriptor{Buffer: sh.buffer(o, r, &seg.Info)}
+	case KindDisk:
+		d.Location.Disk = &DiskDescriptor{FilePath: sh.space.FilePath(sh.Key(o)), ObjectSize: r.Memory.Size}
+	case KindLocalDisk:
+		d.Location.LocalDisk = &LocalDiskDescriptor{ClientID: seg.Client, ObjectSize: r.Memory.Size, Endpoint: seg.Info.Endpoint}
+	}
+	return d
+}
+
+func (sh *Shard) buffer(o *Object, r *Replica, info *segment.Info) BufferDescriptor {
+	return BufferDescriptor{Size: o.Size, Address: r.Memory.Address, Protocol: info.Protocol, Endpoint: info.Endpoint, Locality: info.Locality}
 }

@@ -18,6 +18,7 @@ type Shard struct {
 	index  index
 	slab   objects
 	writes inFlight
+	works  works
 	keys   keys
 	more   map[*Object][]Replica // of objects with more than one
 	extras map[*Object]*extra    // of objects with flagExtra

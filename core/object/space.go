@@ -10,22 +10,28 @@ import (
 
 // Space is one tenant's objects.
 type Space struct {
-	seed   maphash.Seed
-	shards []Shard
-	mask   uint64
-	groups groups
-	oldest bound                 // of the writes that the shards remember
-	Order  *evict.Order[*Object] // a part for each shard
+	seed       maphash.Seed
+	shards     []Shard
+	mask       uint64
+	groups     groups
+	oldest     bound                 // of the writes that the shards remember
+	oldestWork bound                 // of the works
+	Order      *evict.Order[*Object] // a part for each shard
 
 	// Reclaim serialises making room in this space, so that two writers never refuse each
 	// other because each holds half of the candidates. It is taken before any shard lock.
 	Reclaim sync.Mutex
+
+	// FilePath is where a key's replica in a shared file system lies. It is set before there is
+	// any, and called with the shard locked.
+	FilePath func(key string) string
 }
 
 // NewSpace makes a space of the given number of shards, a power of two up to 65536.
 func NewSpace(shards int) *Space {
 	s := &Space{seed: maphash.MakeSeed(), shards: make([]Shard, shards), mask: uint64(shards - 1), Order: evict.NewOrder[*Object](shards)}
 	s.oldest.Store(math.MaxInt64)
+	s.oldestWork.Store(math.MaxInt64)
 	for i := range s.shards {
 		s.shards[i].space = s
 		s.shards[i].slab.shard = uint16(i)

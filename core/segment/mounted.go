@@ -20,6 +20,7 @@ type Mounted struct {
 	// Client is who lends the memory.
 	Client UUID
 	place  uint32 // in the directory
+	store  bool   // hands out nothing, see NewStore
 
 	flags  atomic.Uint32
 	status atomic.Int32
@@ -127,7 +128,7 @@ func (m *Mounted) allocateLocked(size uint64) (Allocation, bool) {
 // handed out: an allocation freed twice, unless the memory was handed out again meanwhile.
 func (a Allocation) Free() bool {
 	m := a.Seg()
-	if m == nil {
+	if m == nil || m.store {
 		return true
 	}
 	m.mu.Lock()
@@ -137,7 +138,7 @@ func (a Allocation) Free() bool {
 
 // freeLocked is Free with mu held.
 func (m *Mounted) freeLocked(a Allocation) bool {
-	if !m.Alive() {
+	if !m.Alive() || m.store {
 		return true
 	}
 	if !m.alloc.free(a.Address-m.Info.Base, a.node) {

@@ -62,6 +62,7 @@ func (s *Server) build() (err error) {
 		Log:            s.log.Named("core"),
 		SegmentExpired: s.metadata.expired,
 		Yield:          rpc.Yield,
+		Wall:           func() int64 { return time.Now().UnixMilli() },
 	})
 	if err != nil {
 		return err

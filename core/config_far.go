@@ -1,0 +1,110 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// TaskConfig bounds the queue of copies and moves that clients carry out.
+type TaskConfig struct {
+	MaxFinished, MaxPending, MaxProcessing int
+	PendingTimeout                         time.Duration // since creation; 0 = never
+	ProcessingTimeout                      time.Duration // since the last word of the client; 0 = never
+	MaxRetries                             uint32        // told to the client that carries a task out
+}
+
+// OffloadConfig is about objects on clients' own disks.
+type OffloadConfig struct {
+	Enabled    bool
+	OnEvict    bool    // write an object to disk when it is evicted, not when it is written
+	ForceEvict bool    // with OnEvict: evict also what could not be offloaded
+	QueueLimit int     // objects that may wait for one client
+	CapRatio   float64 // with ForceEvict: the share of QueueLimit that one pass offloads, [0,1]
+}
+
+// PromotionConfig is about bringing objects from clients' disks back to memory when they are read.
+type PromotionConfig struct {
+	OnHit           bool
+	Admission       int // how often an object has to be read; 1 to 255
+	QueueLimit      int // promotions that may be under way
+	MaxPerHeartbeat int // given to one client at a time
+}
+
+// The modes of dynamic replication.
+const (
+	ReplicationOff     = "off"
+	ReplicationObserve = "observe" // only count
+	ReplicationEnforce = "enforce" // copy objects that are read often
+)
+
+// DynamicReplicationConfig is about further copies of objects that are read often.
+type DynamicReplicationConfig struct {
+	Mode         string
+	HeatWindow   time.Duration
+	AdmissionQPS float64 // reads a second from which on an object is copied
+	MaxReplicas  int     // in memory
+}
+
+// NoFConfig is about NVMe-oF segments.
+type NoFConfig struct {
+	Enabled           bool
+	EvictionRatio     float64
+	EvictionWatermark float64
+	HeartbeatInterval time.Duration
+	ProbeTimeout      time.Duration
+	FailuresThreshold int
+}
+
+// DiskConfig is about replicas in a file system that all clients share.
+type DiskConfig struct {
+	Root      string // "" = none
+	ClusterID string // a folder in it
+}
+
+func (c *Config) defaultFar() {
+	c.Tasks = TaskConfig{
+		MaxFinished: 10000, MaxPending: 10000, MaxProcessing: 10000,
+		PendingTimeout: 300 * time.Second, ProcessingTimeout: 300 * time.Second, MaxRetries: 10,
+	}
+	c.Offload = OffloadConfig{QueueLimit: 50000, CapRatio: 0.5}
+	c.Promotion = PromotionConfig{Admission: 2, QueueLimit: 50000, MaxPerHeartbeat: 1}
+	c.DynamicReplication = DynamicReplicationConfig{Mode: ReplicationOff, HeatWindow: 10 * time.Second, AdmissionQPS: 0.8, MaxReplicas: 2}
+	c.NoF = NoFConfig{
+		EvictionRatio: 0.05, EvictionWatermark: 0.90,
+		HeartbeatInterval: 10 * time.Second, ProbeTimeout: time.Second, FailuresThreshold: 3,
+	}
+	c.Disk = DiskConfig{ClusterID: "mooncake_cluster"}
+}
+
+func (c *Config) validateFar() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	share := func(name string, v float64) {
+		if !(v >= 0 && v <= 1) {
+			wrong("%s is %v, must be between 0 and 1", name, v)
+		}
+	}
+	if t := c.Tasks; t.MaxFinished < 0 || t.MaxPending < 0 || t.MaxProcessing < 0 || t.PendingTimeout < 0 || t.ProcessingTimeout < 0 {
+		wrong("Tasks is %+v, nothing in it may be negative", t)
+	}
+	if q := c.Offload.QueueLimit; q < 1 || q > 100_000_000 {
+		wrong("Offload.QueueLimit is %d, must be between 1 and 100000000", q)
+	}
+	share("Offload.CapRatio", c.Offload.CapRatio)
+	if p := c.Promotion; p.Admission < 1 || p.Admission > 255 || p.QueueLimit < 0 || p.MaxPerHeartbeat < 1 {
+		wrong("Promotion is %+v: Admission must be between 1 and 255, QueueLimit not negative, MaxPerHeartbeat at least 1", p)
+	}
+	switch d := c.DynamicReplication; {
+	case d.Mode != ReplicationOff && d.Mode != ReplicationObserve && d.Mode != ReplicationEnforce:
+		wrong("DynamicReplication.Mode is %q, must be off, observe or enforce", d.Mode)
+	case d.HeatWindow < time.Second || !(d.AdmissionQPS > 0) || d.MaxReplicas < 1:
+		wrong("DynamicReplication is %+v: HeatWindow must be at least 1s, AdmissionQPS positive, MaxReplicas at least 1", d)
+	}
+	share("NoF.EvictionRatio", c.NoF.EvictionRatio)
+	share("NoF.EvictionWatermark", c.NoF.EvictionWatermark)
+	if n := c.NoF; n.HeartbeatInterval <= 0 || n.ProbeTimeout <= 0 || n.FailuresThreshold < 1 {
+		wrong("NoF is %+v: HeartbeatInterval and ProbeTimeout must be positive, FailuresThreshold at least 1", n)
+	}
+	return errors.Join(errs...)
+}
