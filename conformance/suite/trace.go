@@ -101,6 +101,7 @@ type tracer struct {
 	wait        time.Duration
 	shrink      bool
 	chapterSize int
+	skip        []string                  // beginnings of names of operations to leave out
 	outcomes    map[string]map[string]int // how often each call was answered how; nil if nobody asks
 }
 
@@ -119,6 +120,7 @@ func trace(ctx context.Context, e *environment, args []string) error {
 	flags.IntVar(&t.most, "most", 1, "unexplained differences to find before it ends")
 	flags.BoolVar(&t.shrink, "shrink", false, "make the trace of each difference short")
 	flags.BoolVar(&t.verbose, "v", false, "print every operation with both answers")
+	skip := flags.String("skip", "", "operations to leave out, by the beginnings of their names, comma separated")
 	outcomes := flags.Bool("outcomes", false, "print how often each call was answered how")
 	timed := flags.Bool("timed", false, "the rules about time instead")
 	if err := flags.Parse(args); err != nil {
@@ -135,6 +137,9 @@ func trace(ctx context.Context, e *environment, args []string) error {
 	}
 	if *timed {
 		return errors.New("not yet")
+	}
+	if *skip != "" {
+		t.skip = strings.Split(*skip, ",")
 	}
 	if *outcomes {
 		t.outcomes = map[string]map[string]int{}
@@ -194,7 +199,9 @@ func (t *tracer) report() error {
 
 // chapter runs one chapter on fresh masters.
 func (t *tracer) chapter(ctx context.Context, c *traceConfig, number, n int) error {
-	ops := newWorld(c, t.seed, number).fill(n)
+	ops := slices.DeleteFunc(newWorld(c, t.seed, number).fill(n), func(o *op) bool {
+		return slices.ContainsFunc(t.skip, func(name string) bool { return strings.HasPrefix(o.name, name) })
+	})
 	history, bad, err := t.play(ctx, c, ops)
 	t.operations += len(history)
 	if err != nil {

@@ -57,7 +57,7 @@ func answerText(v any, names map[segment.UUID]string) string {
 func (t *text) write(v reflect.Value) {
 	switch x := v.Interface().(type) {
 	case errcode.Code:
-		t.WriteString(strings.ReplaceAll(x.String(), " ", ""))
+		t.WriteString(strings.ReplaceAll(x.Error(), " ", ""))
 		return
 	case segment.UUID:
 		if name, ok := t.names[x]; ok {
