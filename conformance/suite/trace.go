@@ -362,9 +362,11 @@ func (t *tracer) shorten(ctx context.Context, c *traceConfig, ops []*op, signatu
 			}
 		}
 	}
-	fmt.Printf("  %d operations show it, after %d tries:\n", len(best), tries)
+	fmt.Printf("  %s\n  the shortest trace after %d tries:\n", signature, tries)
 	for _, d := range best {
-		show(d)
+		if !d.setup {
+			show(d)
+		}
 	}
 	return ctx.Err()
 }

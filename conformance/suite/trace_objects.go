@@ -339,7 +339,7 @@ func (w *world) clear() {
 	if w.chance(10) {
 		q.TenantID = wire.DefaultTenant
 		o := rpcOp(wire.BatchReplicaClear, q, binding[wire.BatchReplicaClearRequest, errcode.Result[[]string]]{old: true})
-		o.name, o.minds = "BatchReplicaClear as 0.3.13", true
+		o.name, o.minds, o.instead = "BatchReplicaClear as 0.3.13", true, call(wire.BatchReplicaClear, q)
 		w.add(o, w.all(wire.DefaultTenant, q.ObjectKeys)...)
 	}
 	o := call(wire.BatchReplicaClear, q)

@@ -35,6 +35,8 @@ type op struct {
 	quiet bool
 
 	ask func(ctx context.Context, s *side) (string, error)
+	// instead is what the reference is asked where it refuses the operation and ours doesn't.
+	instead *op
 }
 
 // binding is what an operation takes from, and leaves for, others.
@@ -133,7 +135,28 @@ func (d *done) differ() bool { return !d.quiet && d.want != d.got }
 
 // signature names a difference without the values.
 func (d *done) signature() string {
-	return fmt.Sprintf("%s: reference %s, ours %s", d.name, outline(d.want), outline(d.got))
+	want, got := outline(d.want), outline(d.got)
+	if want == got {
+		return fmt.Sprintf("%s: another %s", d.name, d.field())
+	}
+	return fmt.Sprintf("%s: reference %s, ours %s", d.name, want, got)
+}
+
+// field is the name of the field in which the answers begin to differ.
+func (d *done) field() string {
+	at := 0
+	for at < min(len(d.want), len(d.got)) && d.want[at] == d.got[at] {
+		at++
+	}
+	before := d.want[:at]
+	if i := strings.LastIndexAny(before, " {,"); strings.LastIndexByte(before, ':') < i {
+		return "list"
+	}
+	before = before[:strings.LastIndexByte(before, ':')+1]
+	if i := strings.LastIndexAny(strings.TrimSuffix(before, ":"), " {,"); i >= 0 {
+		before = before[i+1:]
+	}
+	return strings.Trim(before, `":`)
 }
 
 // outline keeps what is no detail of an answer: codes, and whether there is a value.
@@ -151,8 +174,11 @@ func outline(answer string) string {
 		slices.Sort(codes)
 		return strings.Join(codes, "+")
 	}
-	if len(answer) > 40 {
-		return answer[:40] + "…"
+	if strings.HasPrefix(answer, "task of") {
+		return "a task"
+	}
+	if len(answer) > 20 {
+		return answer[:20] + "…"
 	}
 	return answer
 }
