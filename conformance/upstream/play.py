@@ -83,7 +83,15 @@ class Play:
         return child
 
     def run(self):
-        """Starts everything, lets the check run and gives its outcomes."""
+        """Lets the check run, class by class where they need that, and gives its outcomes."""
+        result = []
+        for name in self.check.apart:
+            result += self.one(name)
+            self.processes.end()
+        return result
+
+    def one(self, part):
+        """Starts everything, lets the class part (or all) run and gives the outcomes."""
         env = {**environment(self.release), **self.filled(self.check.environment)}
         env["PYTHONPATH"] = os.environ.get("MOONCAKE_TORCH", "")
         packages = site(self.release) / "mooncake"
@@ -98,8 +106,8 @@ class Play:
         python = CLIENTS / self.release / "bin" / "python"
         running = []
         for number, arguments in enumerate(self.check.together):
-            out = self.folder / f"outcomes-{number}.jsonl"
-            command = [python, self.file, *arguments] if self.check.plain else [python, recorder, self.file, out, *arguments]
+            out = self.folder / f"outcomes-{part}-{number}.jsonl"
+            command = [python, self.file, *arguments] if self.check.plain else [python, recorder, self.file, part, out, *arguments]
             running.append((arguments, out, self.start(f"check-{number}", command, [], env)))
         deadline, result = time.monotonic() + self.check.seconds, []
         for arguments, out, child in running:

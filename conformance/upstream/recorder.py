@@ -1,6 +1,8 @@
 """Runs one unittest file of the original and writes a line of JSON for every outcome: {"test": name, "outcome": word, "why": text}.
 
-    recorder.py FILE OUT [arguments of FILE]
+    recorder.py FILE CLASS OUT [arguments of FILE]
+
+CLASS is the only class of the file to run, or "" for all.
 
 Run by the Python of a release, so it uses the standard library only. A test's start is written too, so that one which ends the process is known.
 """
@@ -50,7 +52,7 @@ class Recorder(unittest.TextTestResult):
 
 
 def main():
-    file, out, *arguments = sys.argv[1:]
+    file, name, out, *arguments = sys.argv[1:]
     Recorder.out = open(out, "w")
     sys.argv = [file, *arguments]
     sys.path.insert(0, str(Path(file).parent))
@@ -58,7 +60,8 @@ def main():
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # processes that the check spawns find its functions by this name
     spec.loader.exec_module(module)
-    tests = unittest.defaultTestLoader.loadTestsFromModule(module)
+    loader = unittest.defaultTestLoader
+    tests = loader.loadTestsFromTestCase(getattr(module, name)) if name else loader.loadTestsFromModule(module)
     unittest.TextTestRunner(verbosity=2, resultclass=Recorder).run(tests)
     sys.stdout.flush()
     os._exit(0)  # the outcome is written; the client's destructors may wait for a master that is gone
