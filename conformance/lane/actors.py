@@ -93,13 +93,14 @@ class Master:
 class Client:
     """One released client in its own process; unknown attributes are its methods."""
 
-    def __init__(self, run, name, release, master, tenant="default", segment=64 << 20, buffer=80 << 20):
+    worker = HERE / "lane" / "worker.py"
+
+    def __init__(self, run, name, release, master, tenant="default", segment=64 << 20, buffer=80 << 20, variables=None, **settings):
+        """Starts the process with these environment variables besides its own, and opens it with these settings besides the usual."""
         self.run, self.name, self.release = run, name, release
         self.log = run.folder / f"client-{name}.log"
-        worker = str(HERE / "lane" / "worker.py")
-        self.child = run.processes.start(
-            [str(CLIENTS / release / "bin" / "python"), worker], self.log, env=environment(release), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        env = {**environment(release), **(variables or {})}
+        self.child = run.processes.start([str(CLIENTS / release / "bin" / "python"), str(self.worker)], self.log, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.answer()
         metadata = f"http://127.0.0.1:{master.metadata_port}/metadata" if run.metadata == "http" else "P2PHANDSHAKE"
         self.opened = self.call(
@@ -114,6 +115,7 @@ class Client:
                 rdma_devices="",
                 master_server_addr=f"127.0.0.1:{master.rpc}",
                 tenant_id=tenant,
+                **settings,
             ),
         )
         self.hostname = self.call("get_hostname", [], {}) if self.opened == 0 else None

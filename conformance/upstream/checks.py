@@ -20,13 +20,11 @@ SCRIPT = {
     "MOONCAKE_MASTER_CONTROL_BASE": ADMIN,
 }
 WHEEL = {**LOOPBACK, "MASTER_SERVER": MASTER, "MC_METADATA_SERVER": METADATA, "DEFAULT_KV_LEASE_TTL": "500", "PROTOCOL": "tcp", "DEVICE_NAME": "", "LOCAL_HOSTNAME": "localhost"}
-# The client looks for work on its disk once in this time instead of every 10 s, and writes a bucket of so many keys.
+# Without these limits of a bucket so little data would never be written.
 DISK = {
     "MOONCAKE_OFFLOAD_FILE_STORAGE_PATH": "{disk}",
     "MOONCAKE_OFFLOAD_BUCKET_KEYS_LIMIT": "10",
     "MOONCAKE_OFFLOAD_BUCKET_SIZE_LIMIT_BYTES": "10485760",
-    "MOONCAKE_OFFLOAD_HEARTBEAT_INTERVAL_SECONDS": "2",
-    "PROMOTION_WAIT_SECONDS": "10",
 }
 OFFLOAD = {"enable_offload": "true", "offload_on_evict": "true"}
 
