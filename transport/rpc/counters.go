@@ -9,11 +9,12 @@ type Counters struct {
 	// Requests is how many requests were handled.
 	Requests uint64
 	// Failures is how many of them failed: a single result that holds an error, or a batch
-	// in which every item does.
-	Failures uint64
+	// in which every item does. Empty is how many batches had no items; they are not among
+	// the failures.
+	Failures, Empty uint64
 	// PartialSuccesses is how many batches failed for some items but not all.
 	PartialSuccesses uint64
-	// Items is how many items all batches had, FailedItems how many of those hold an error.
+	// Items is how many items all batches had, FailedItems how many of those failed.
 	// Both stay 0 for calls that are not batches.
 	Items, FailedItems uint64
 	// Release0314 is how many requests carried a total length, which only clients from
@@ -27,17 +28,21 @@ const stripes = 8
 
 // tally is one stripe of one call's counters, alone on its cache lines.
 type tally struct {
-	requests, failures, partial, items, failedItems, release0314 atomic.Uint64
-	_                                                            [128 - 6*8]byte
+	requests, failures, empty, partial, items, failedItems, release0314 atomic.Uint64
+	_                                                                   [128 - 7*8]byte
 }
 
 // count books the outcome of one handled request.
-func (t *tally) count(batch bool, items, failed int) {
+func (t *tally) count(itemized bool, items, failed int) {
 	t.requests.Add(1)
-	if !batch {
+	if !itemized {
 		if failed != 0 {
 			t.failures.Add(1)
 		}
+		return
+	}
+	if items == 0 {
+		t.empty.Add(1)
 		return
 	}
 	t.items.Add(uint64(items))
@@ -58,6 +63,7 @@ func sum(all *[stripes]tally) Counters {
 		t := &all[i]
 		c.Requests += t.requests.Load()
 		c.Failures += t.failures.Load()
+		c.Empty += t.empty.Load()
 		c.PartialSuccesses += t.partial.Load()
 		c.Items += t.items.Load()
 		c.FailedItems += t.failedItems.Load()

@@ -85,7 +85,7 @@ func newRoute[Req, Resp any](r *wire.RPC[Req, Resp], h func(*Call, *Req, *Resp) 
 		resp Resp
 	}
 	pool := sync.Pool{New: func() any { return new(exchange) }}
-	batch := r.Batch()
+	itemized := r.Itemized()
 	rt := &route{row: r.Row()}
 	hasBody := rt.row.Requests[0].Literal != nil
 	countCompat := rt.row.RequestCompat
@@ -107,9 +107,9 @@ func newRoute[Req, Resp any](r *wire.RPC[Req, Resp], h func(*Call, *Req, *Resp) 
 			if err := h(&s.call, &x.req, &x.resp); err != nil {
 				return err
 			}
-			items, bad := r.Tally(&x.resp)
+			items, bad := r.Tally(&x.req, &x.resp)
 			out = r.AppendResponse(out, &x.resp, structpack.Form{Literal: form.Literal || !hasBody, Compat: true})
-			t.count(batch, items, bad)
+			t.count(itemized, items, bad)
 			return nil
 		})
 		if failed {

@@ -477,7 +477,7 @@ func TestCounters(t *testing.T) {
 	got := s.Counters()
 	for name, want := range map[string]Counters{
 		"ExistKey":      {Requests: 3, Failures: 1},
-		"BatchExistKey": {Requests: 4, Failures: 1, PartialSuccesses: 1, Items: 6, FailedItems: 3},
+		"BatchExistKey": {Requests: 4, Failures: 1, Empty: 1, PartialSuccesses: 1, Items: 6, FailedItems: 3},
 		"RemoveAll":     {Requests: 2, Failures: 1},
 		"Ping":          {},
 	} {

@@ -273,20 +273,32 @@ func TestTally(t *testing.T) {
 			t.Errorf("%s: %d items, %d failed; want %d, %d", name, items, failed, wantItems, wantFailed)
 		}
 	}
-	i, f := ExistKey.Tally(&ok)
+	i, f := ExistKey.Tally(nil, &ok)
 	check("ok", i, f, 1, 0)
-	i, f = ExistKey.Tally(&bad)
+	i, f = ExistKey.Tally(nil, &bad)
 	check("error", i, f, 1, 1)
-	i, f = BatchExistKey.Tally(&[]errcode.Result[bool]{ok, bad, ok})
+	i, f = BatchExistKey.Tally(nil, &[]errcode.Result[bool]{ok, bad, ok})
 	check("batch", i, f, 3, 1)
-	i, f = BatchExistKey.Tally(&[]errcode.Result[bool]{})
+	i, f = BatchExistKey.Tally(nil, &[]errcode.Result[bool]{})
 	check("empty batch", i, f, 0, 0)
 	n := int64(-1)
-	i, f = RemoveAll.Tally(&n)
+	i, f = RemoveAll.Tally(nil, &n)
 	check("negative number", i, f, 1, 1)
 	w := WeightResult[WeightMetadata]{Code: WeightErrBusy}
-	i, f = BeginWeightImport.Tally(&w)
+	i, f = BeginWeightImport.Tally(nil, &w)
 	check("weight error", i, f, 1, 1)
+	clear := errcode.Result[[]string]{Value: []string{"a", "b"}}
+	i, f = BatchReplicaClear.Tally(&BatchReplicaClearRequest{ObjectKeys: []string{"a", "x", "b"}}, &clear)
+	check("one of three not cleared", i, f, 3, 1)
+	clear = errcode.Result[[]string]{Code: errcode.InvalidParams}
+	i, f = BatchReplicaClear.Tally(&BatchReplicaClearRequest{ObjectKeys: []string{"a", "x", "b"}}, &clear)
+	check("nothing cleared", i, f, 3, 3)
+	ips := errcode.Result[Map[segment.UUID, []string]]{}
+	i, f = BatchQueryIp.Tally(&BatchQueryIpRequest{}, &ips)
+	check("nobody asked about", i, f, 0, 0)
+	if ExistKey.Itemized() || !BatchExistKey.Itemized() || !BatchReplicaClear.Itemized() || !BatchQueryIp.Itemized() || GetReplicaListByRegex.Itemized() {
+		t.Error("wrong idea of which calls have items")
+	}
 	if ExistKey.Batch() || !BatchExistKey.Batch() || RemoveAll.Batch() {
 		t.Error("wrong idea of which calls are batches")
 	}

@@ -41,16 +41,18 @@ var (
 			},
 			func(req *BatchReplicaClearRequest, old *batchReplicaClearR0313) {
 				old.ObjectKeys, old.ClientID, old.SegmentName = req.ObjectKeys, req.ClientID, req.SegmentName
-			}))
+			})).
+		missing(func(req *BatchReplicaClearRequest) int { return len(req.ObjectKeys) }, func(resp *errcode.Result[[]string]) int { return len(resp.Value) })
 )
 
 // The calls about segments and clients.
 var (
-	ServiceReady           = define[ServiceReadyRequest, errcode.Result[string]]("ServiceReady", R0313)
-	GetStorageConfig       = define[GetStorageConfigRequest, errcode.Result[StorageConfig]]("GetStorageConfig", R0313)
-	GetFsdir               = define[GetFsdirRequest, errcode.Result[string]]("GetFsdir", R0313)
-	Ping                   = define[PingRequest, errcode.Result[PingReply]]("Ping", R0313)
-	BatchQueryIp           = define[BatchQueryIpRequest, errcode.Result[Map[segment.UUID, []string]]]("BatchQueryIp", R0313)
+	ServiceReady     = define[ServiceReadyRequest, errcode.Result[string]]("ServiceReady", R0313)
+	GetStorageConfig = define[GetStorageConfigRequest, errcode.Result[StorageConfig]]("GetStorageConfig", R0313)
+	GetFsdir         = define[GetFsdirRequest, errcode.Result[string]]("GetFsdir", R0313)
+	Ping             = define[PingRequest, errcode.Result[PingReply]]("Ping", R0313)
+	BatchQueryIp     = define[BatchQueryIpRequest, errcode.Result[Map[segment.UUID, []string]]]("BatchQueryIp", R0313).
+				missing(func(req *BatchQueryIpRequest) int { return len(req.ClientIDs) }, func(resp *errcode.Result[Map[segment.UUID, []string]]) int { return len(resp.Value.Entries) })
 	MountSegment           = define[MountSegmentRequest, errcode.Result[errcode.Void]]("MountSegment", R0313)
 	ReMountSegment         = define[ReMountSegmentRequest, errcode.Result[errcode.Void]]("ReMountSegment", R0313)
 	UnmountSegment         = define[UnmountSegmentRequest, errcode.Result[errcode.Void]]("UnmountSegment", R0313)

@@ -63,6 +63,7 @@ type RPC[Req, Resp any] struct {
 	req     *structpack.Codec[Req]
 	resp    *structpack.Codec[Resp]
 	earlier []earlierForm[Req]
+	count   func(req *Req, resp *Resp) (items, failed int)
 }
 
 // earlierForm reads and writes the arguments as an older release has them.
@@ -200,10 +201,13 @@ func (r *RPC[Req, Resp]) ResetResponse(resp *Resp) { r.resp.Reset(resp) }
 // ResetRequest empties arguments and keeps the memory of their slices.
 func (r *RPC[Req, Resp]) ResetRequest(req *Req) { r.req.Reset(req) }
 
-// Tally counts the outcomes in a result: items is 1 for a single result and the number of
+// Tally counts the outcomes of a request: items is 1 for a single result and the number of
 // elements for a batch; failed is how many hold an error. A bare number, as RemoveAll answers
 // it, is a failure when negative.
-func (r *RPC[Req, Resp]) Tally(resp *Resp) (items, failed int) {
+func (r *RPC[Req, Resp]) Tally(req *Req, resp *Resp) (items, failed int) {
+	if r.count != nil {
+		return r.count(req, resp)
+	}
 	if n, ok := any(resp).(*int64); ok {
 		if *n < 0 {
 			return 1, 1
@@ -211,6 +215,19 @@ func (r *RPC[Req, Resp]) Tally(resp *Resp) (items, failed int) {
 		return 1, 0
 	}
 	return r.resp.Tally(resp)
+}
+
+// Itemized reports whether Tally counts the elements of a request: for batches, and for calls
+// that are asked about many things and answer with one result in which what failed is missing.
+func (r *RPC[Req, Resp]) Itemized() bool { return r.count != nil || r.Batch() }
+
+// missing makes Tally count as failed what was asked for and is not in the result.
+func (r *RPC[Req, Resp]) missing(asked func(*Req) int, found func(*Resp) int) *RPC[Req, Resp] {
+	r.count = func(req *Req, resp *Resp) (items, failed int) {
+		n := asked(req)
+		return n, max(n-found(resp), 0)
+	}
+	return r
 }
 
 // Batch reports whether the result is a list of results, one per element of the request.

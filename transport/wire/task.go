@@ -3,69 +3,33 @@ package wire
 import (
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/task"
 )
 
-// CopyPlan says which replica to copy and where to; Targets is empty when every target already
-// holds the object.
-type CopyPlan struct {
-	Source  object.ReplicaDescriptor
-	Targets []object.ReplicaDescriptor
-}
+// CopyPlan answers CopyStart, MovePlan answers MoveStart.
+type (
+	CopyPlan = object.CopyPlan
+	MovePlan = object.MovePlan
+)
 
-// MovePlan says which replica to move and where to; Target is nil when the target already holds
-// the object.
-type MovePlan struct {
-	Source object.ReplicaDescriptor
-	Target *object.ReplicaDescriptor
-}
+// A task, as the queue of tasks has it.
+type (
+	TaskType       = task.Type
+	TaskStatus     = task.Status
+	TaskView       = task.View
+	TaskAssignment = task.Assignment
+	TaskCompletion = task.Completion
+)
 
-// TaskType is the kind of a task.
-type TaskType int32
-
-// The values of TaskType, as numbered on the wire.
+// The values of TaskType and TaskStatus.
 const (
-	TaskReplicaCopy TaskType = 0
-	TaskReplicaMove TaskType = 1
+	TaskReplicaCopy = task.Copy
+	TaskReplicaMove = task.Move
+	TaskPending     = task.Pending
+	TaskProcessing  = task.Processing
+	TaskFailed      = task.Failed
+	TaskSuccess     = task.Success
 )
-
-// TaskStatus is the state of a task.
-type TaskStatus int32
-
-// The values of TaskStatus, as numbered on the wire.
-const (
-	TaskPending    TaskStatus = 0
-	TaskProcessing TaskStatus = 1
-	TaskFailed     TaskStatus = 2
-	TaskSuccess    TaskStatus = 3
-)
-
-// TaskView is a task as QueryTask shows it. Times are milliseconds since the epoch.
-type TaskView struct {
-	ID                   segment.UUID
-	Type                 TaskType
-	Status               TaskStatus
-	CreatedAtMsEpoch     int64
-	LastUpdatedAtMsEpoch int64
-	AssignedClient       segment.UUID
-	Message              string
-}
-
-// TaskAssignment is a task handed to a client. Payload is compact JSON whose fields depend on
-// Type.
-type TaskAssignment struct {
-	ID               segment.UUID
-	Type             TaskType
-	Payload          string
-	CreatedAtMsEpoch int64
-	MaxRetryAttempts uint32
-}
-
-// TaskCompletion is how a client says that a task has ended.
-type TaskCompletion struct {
-	ID      segment.UUID
-	Status  TaskStatus
-	Message string
-}
 
 // CopyStartRequest holds the arguments of CopyStart.
 type CopyStartRequest struct {
