@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Loads of many objects through the released clients, with two tenants: a drain under traffic, and memory filled three times over its disk tier.
 #
-#   conformance/load.sh drain|offload [--quick] [--master ours|0.3.13|0.3.14] [--release 0.3.13|0.3.14] [--metadata http|p2p]
+#   conformance/load.sh [drain] [offload] [promotion] [--quick] [--master ours|0.3.13|0.3.14] [--release 0.3.13|0.3.14] [--metadata http|p2p]
 #
 # MOONCAKE_CLIENTS  folder of the installed releases (default .cache/clients of the repository)
 # MOONCAKE_MASTER   binary under test (default: bin/mooncake_master, built here)

@@ -1,9 +1,11 @@
-"""Command line of the loads: plays one of them against one master and judges it.
+"""Command line of the loads: plays them against one master and judges what is seen.
 
-    python3 -m load drain|offload [--quick] [--master ours|0.3.13|0.3.14] [--release 0.3.13|0.3.14] [--metadata http|p2p]
+    python3 -m load [drain] [offload] [promotion] [--quick] [--master ours|0.3.13|0.3.14] [--release 0.3.13|0.3.14] [--metadata http|p2p]
 """
 
 import argparse
+import re
+import signal
 import sys
 import tempfile
 import time
@@ -11,30 +13,36 @@ import traceback
 from pathlib import Path
 
 from lane.actors import OURS, Broken
-from lane.processes import RELEASES
+from lane.processes import RELEASES, Processes, die_with_parent
 
 from .drain import drain
-from .offload import offload
+from .offload import offload, promotion
 from .stage import Stage
 
-LOADS = {"drain": drain, "offload": offload}
+LOADS = {"drain": drain, "offload": offload, "promotion": promotion}
 TAIL_LINES = 12
 
 
-def main():
-    """Plays the load; the exit status is 0 when everything it expects was seen."""
+def arguments():
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="conformance/load.sh", description=__doc__.splitlines()[0])
-    parser.add_argument("load", choices=tuple(LOADS))
-    parser.add_argument("--quick", action="store_true", help="a small one, for every change")
+    parser.add_argument("loads", nargs="*", choices=[*LOADS, []], help="default: all, at the same time")
+    parser.add_argument("--quick", action="store_true", help="small ones, for every change")
     parser.add_argument("--master", choices=(OURS, *RELEASES), default=OURS)
     parser.add_argument("--release", choices=RELEASES, default=RELEASES[-1], help="release of the clients")
     parser.add_argument("--metadata", choices=("http", "p2p"), default="p2p")
-    options = parser.parse_args()
-    started = time.monotonic()
+    options = parser.parse_intermixed_args()
+    options.loads = options.loads or list(LOADS)
+    return options
+
+
+def play(options):
+    """Plays one load and tells what was seen; gives the counts."""
+    started, name = time.monotonic(), options.loads[0]
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         stage = Stage(options, Path(folder))
         try:
-            LOADS[options.load](stage)
+            LOADS[name](stage)
         except Broken as error:
             stage.expect("no process broke off", str(error), "")
         except Exception:
@@ -47,9 +55,44 @@ def main():
                 if not log.name.startswith("master"):  # a client tells every success
                     lines = [line for line in lines if line.startswith(("E", "W"))]
                 print(f"\n--- {log.name}\n    " + "\n    ".join(line[:300] for line in lines[-TAIL_LINES:]))
-    print(f"\n{options.load}: {time.monotonic() - started:.0f} s")
-    print(f"{stage.passed} passed, {stage.failed} failed")
-    return 1 if stage.failed else 0
+    print(f"\n{name}: {time.monotonic() - started:.0f} s")
+    return stage.passed, stage.failed
+
+
+def play_all(options):
+    """Plays several loads at the same time, each in a process of its own, and tells one after the other; gives the counts."""
+    common = ["--master", options.master, "--release", options.release, "--metadata", options.metadata] + (["--quick"] if options.quick else [])
+    processes, passed, failed = Processes(), 0, 0
+    with tempfile.TemporaryDirectory(prefix="loads-") as folder:
+        running = []
+        try:
+            for name in options.loads:
+                log = Path(folder) / f"{name}.log"
+                running.append((log, processes.start([sys.executable, "-m", "load", name, *common], log, cwd=Path(__file__).resolve().parent.parent)))
+            for log, child in running:
+                status, text = child.wait(), log.read_text(errors="replace")
+                print(f"=== {log.stem}\n{text}", flush=True)
+                counts = re.search(r"(\d+) passed, (\d+) failed\s*$", text)
+                passed += int(counts[1]) if counts else 0
+                failed += int(counts[2]) if counts else 1
+                failed += status != 0 and counts is not None and counts[2] == "0"
+        finally:
+            processes.end()
+    return passed, failed
+
+
+def main():
+    """Plays the loads; the exit status is 0 when everything they expect was seen."""
+    options = arguments()
+    if len(options.loads) == 1:
+        die_with_parent()
+        passed, failed = play(options)
+    else:
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, lambda *_: sys.exit("conformance: interrupted"))
+        passed, failed = play_all(options)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
