@@ -42,6 +42,7 @@ type Config struct {
 	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many; where tenants are very many each has fewer
 	EnableDiskEviction bool
 	DiskQuotaBytes     uint64
+	As0313             bool    // where 0.3.13 and 0.3.14 differ by more than what the fields above say, do as 0.3.13
 	BreakerMinClients  int     // from how many clients on a mass expiry is held back once
 	BreakerShare       float64 // which share of them makes it a mass expiry
 

@@ -33,6 +33,7 @@ type poolPass struct {
 	released int           // parked buffers freed when the pass opened
 
 	target, lower float64
+	all           oldestFirst // the tenants of a pass that takes the oldest objects whoever owns them
 }
 
 // evictPool runs one pass over all tenants if more of the pool is in use than its watermark,
@@ -103,6 +104,10 @@ func (m *Master) openPass(failed bool) bool {
 	if failed && p.target <= 0 {
 		return false
 	}
+	if m.cfg.As0313 {
+		m.openOldest()
+		return true
+	}
 	p.tenants = p.tenants[:0]
 	m.keepers(func(k *keeper) { p.tenants = append(p.tenants, k) })
 	p.begun, p.success = false, false
@@ -117,6 +122,9 @@ func (m *Master) openPass(failed bool) bool {
 func (m *Master) bite(objects int, except object.Ref) int {
 	p := &m.pass
 	var g got
+	if m.cfg.As0313 {
+		g = m.biteOldest(objects, except)
+	}
 	for g.objects < objects && p.next() {
 		k := p.tenants[0]
 		due := p.goal - p.given
@@ -144,7 +152,7 @@ func (m *Master) bite(objects int, except object.Ref) int {
 		m.counters.evictedKeys.Add(uint64(g.objects))
 		m.counters.evictedBytes.Add(g.bytes)
 	}
-	if !p.next() {
+	if !p.next() && len(p.all) == 0 {
 		p.open.Store(false)
 	}
 	return g.objects

@@ -195,6 +195,13 @@ func (o *Order[T]) PopDue(c Class, now int64) (x T, generation uint32, rank int6
 	}
 }
 
+// First returns the rank of what PopDue would look at first, math.MaxInt64 if there is nothing in
+// the class. It takes no lock, and what it tells about may have gone: it is never too late.
+func (o *Order[T]) First(c Class) int64 {
+	_, key, _ := o.earliest(uint8(c))
+	return key
+}
+
 // earliest returns the part whose top comes first.
 func (o *Order[T]) earliest(class uint8) (n int, key int64, seq uint32) {
 	key = math.MaxInt64
