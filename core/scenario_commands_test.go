@@ -30,7 +30,7 @@ func (s *scenario) DoMount(c call) errcode.Code {
 	return errcode.OK
 }
 
-func (s *scenario) DoMountonly(c call) errcode.Code {
+func (s *scenario) DoMountOnly(c call) errcode.Code {
 	return s.MountSegment(mastertest.Segment(c.client, c.args[0], parseBytes(c.t, c.args[1])), mastertest.ID(c.client))
 }
 
@@ -151,34 +151,39 @@ func (s *scenario) DoCancelRemoval(c call)             { s.CancelRemoval(c.args[
 
 // Writes. MustPut's microsecond is spent after each End, so that no two objects are equally old.
 
-func (s *scenario) DoStart(c call) errcode.Code {
+func (s *scenario) DoPutStart(c call) errcode.Code {
 	tenantName, key := c.key(0)
 	_, code := s.PutStart(mastertest.ID(c.client), tenantName, key, parseBytes(c.t, c.args[1]), c.config(2, 1), nil)
 	return code
 }
 
-func (s *scenario) DoUpstart(c call) errcode.Code {
+func (s *scenario) DoUpsertStart(c call) errcode.Code {
 	tenantName, key := c.key(0)
 	_, code := s.UpsertStart(mastertest.ID(c.client), tenantName, key, parseBytes(c.t, c.args[1]), c.config(2, 1), nil)
 	return code
 }
 
-func (s *scenario) DoEnd(c call) errcode.Code {
+func (s *scenario) DoPutEnd(c call) errcode.Code {
 	tenantName, key := c.key(0)
+	meta := object.Meta{Key: key}
+	if sum, found := c.option("sum"); found {
+		n := parseBytes(c.t, sum)
+		meta.Checksum = &n
+	}
 	defer s.Clock.Set(time.Microsecond)
-	return s.PutEnd(mastertest.ID(c.client), tenantName, &object.Meta{Key: key}, c.kind(1))
+	return s.PutEnd(mastertest.ID(c.client), tenantName, &meta, c.kind(1))
 }
 
-func (s *scenario) DoRevoke(c call) errcode.Code {
+func (s *scenario) DoPutRevoke(c call) errcode.Code {
 	tenantName, key := c.key(0)
 	return s.PutRevoke(mastertest.ID(c.client), tenantName, key, c.kind(1))
 }
 
 // DoPut puts one key, or several written as k1..k9, and stops at the first refusal.
-func (s *scenario) DoPut(c call) errcode.Code { return s.puts(c, s.DoStart) }
+func (s *scenario) DoPut(c call) errcode.Code { return s.puts(c, s.DoPutStart) }
 
 // DoUpsert is DoPut with UpsertStart.
-func (s *scenario) DoUpsert(c call) errcode.Code { return s.puts(c, s.DoUpstart) }
+func (s *scenario) DoUpsert(c call) errcode.Code { return s.puts(c, s.DoUpsertStart) }
 
 func (s *scenario) puts(c call, start func(call) errcode.Code) errcode.Code {
 	for _, key := range expand(c.args[0]) {
@@ -189,7 +194,7 @@ func (s *scenario) puts(c call, start func(call) errcode.Code) errcode.Code {
 			return code
 		}
 		one.args = one.args[:1]
-		if code := s.DoEnd(one); code != errcode.OK {
+		if code := s.DoPutEnd(one); code != errcode.OK {
 			return code
 		}
 	}
@@ -228,17 +233,17 @@ func (c *call) sizes(i int) (sizes []uint64) {
 	return sizes
 }
 
-func (s *scenario) DoBatchstart(c call) []errcode.Code {
+func (s *scenario) DoBatchStart(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	return codesOf(s.BatchPutStart(mastertest.ID(c.client), tenantName, keys, c.sizes(1), c.config(2, len(keys)), nil))
 }
 
-func (s *scenario) DoBatchupstart(c call) []errcode.Code {
+func (s *scenario) DoBatchUpsertStart(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	return codesOf(s.BatchUpsertStart(mastertest.ID(c.client), tenantName, keys, c.sizes(1), c.config(2, len(keys)), nil))
 }
 
-func (s *scenario) DoBatchend(c call) []errcode.Code {
+func (s *scenario) DoBatchEnd(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	var metas []object.Meta
 	for _, key := range keys {
@@ -248,7 +253,7 @@ func (s *scenario) DoBatchend(c call) []errcode.Code {
 	return codesOf(s.BatchPutEnd(mastertest.ID(c.client), tenantName, metas, object.ReplicaAll, nil))
 }
 
-func (s *scenario) DoBatchrevoke(c call) []errcode.Code {
+func (s *scenario) DoBatchRevoke(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	return codesOf(s.BatchPutRevoke(mastertest.ID(c.client), tenantName, keys, object.ReplicaAll, nil))
 }
@@ -258,6 +263,19 @@ func (s *scenario) DoBatchrevoke(c call) []errcode.Code {
 func (s *scenario) DoGet(c call) errcode.Code {
 	tenantName, key := c.key(0)
 	return s.Get(tenantName, key)
+}
+
+// DoChecksum answers what the writer said the checksum is.
+func (s *scenario) DoChecksum(c call) string {
+	tenantName, key := c.key(0)
+	var list object.ReplicaList
+	switch code := s.AdminReplicas(tenantName, key, &list); {
+	case code != errcode.OK:
+		return strconv.Itoa(int(code))
+	case list.Checksum == nil:
+		return "none"
+	}
+	return strconv.FormatUint(*list.Checksum, 10)
 }
 
 // DoWhere answers the segments of the readable replicas, or the code, without a lease.
@@ -275,7 +293,7 @@ func (s *scenario) DoWhere(c call) []string {
 	return names
 }
 
-func (s *scenario) DoBatchget(c call) []errcode.Code {
+func (s *scenario) DoBatchGet(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	return codesOf(s.BatchGetReplicaList(tenantName, keys, nil))
 }
@@ -290,13 +308,13 @@ func boolOr(ok bool, code errcode.Code) string {
 func (s *scenario) DoExist(c call) string { return boolOr(s.ExistKey(c.key(0))) }
 func (s *scenario) DoProbe(c call) string { return boolOr(s.ProbeKey(c.key(0))) }
 
-func (s *scenario) DoBatchexist(c call) []string {
+func (s *scenario) DoBatchExist(c call) []string {
 	tenantName, keys := c.keys(0)
 	return bools(s.BatchExistKey(tenantName, keys, nil))
 }
 
-// DoBatchprobe takes mode, candidate size and keys.
-func (s *scenario) DoBatchprobe(c call) []string {
+// DoBatchProbe takes mode, candidate size and keys.
+func (s *scenario) DoBatchProbe(c call) []string {
 	tenantName, keys := c.keys(2)
 	return bools(s.BatchProbeKey(core.LeaseMode(parseBytes(c.t, c.args[0])), parseBytes(c.t, c.args[1]), tenantName, keys, nil))
 }
@@ -338,17 +356,17 @@ func (s *scenario) DoRemove(c call) errcode.Code {
 	return s.Remove(tenantName, key, c.force)
 }
 
-func (s *scenario) DoBatchremove(c call) []errcode.Code {
+func (s *scenario) DoBatchRemove(c call) []errcode.Code {
 	tenantName, keys := c.keys(0)
 	return codesOf(s.BatchRemove(tenantName, keys, c.force, nil))
 }
 
-// DoRemoveall takes a tenant, or "" written as -.
-func (s *scenario) DoRemoveall(c call) int64 {
+// DoRemoveAll takes a tenant, or "" written as -.
+func (s *scenario) DoRemoveAll(c call) int64 {
 	return s.RemoveAll(strings.TrimPrefix(c.args[0], "-"), c.force)
 }
 
-func (s *scenario) DoRemoveregex(c call) string {
+func (s *scenario) DoRemoveRegex(c call) string {
 	n, code := s.RemoveByRegex(c.args[0], c.args[1], c.force)
 	if code != errcode.OK {
 		return strconv.Itoa(int(code))
@@ -391,12 +409,23 @@ func (s *scenario) DoStat(c call) string {
 
 func (s *scenario) DoAllocated(call) uint64 { return s.Stats().AllocatedBytes }
 
-// DoTenantstat answers what was rejected and evicted of a tenant.
-func (s *scenario) DoTenantstat(c call) string {
+// DoTenantStat answers what was rejected and evicted of a tenant.
+func (s *scenario) DoTenantStat(c call) string {
 	for _, st := range s.Stats().Tenants {
 		if st.Tenant == c.args[0] {
 			return fmt.Sprintf("rejected %d evicted %s", st.Rejected, bytesText(st.EvictedBytes))
 		}
 	}
 	return "rejected 0 evicted 0"
+}
+
+// DoLedger answers what an object holds of its tenant's charge.
+func (s *scenario) DoLedger(c call) string {
+	tenantName, key := c.key(0)
+	ledger, works, ok := s.LedgerOf(tenantName, key)
+	if !ok {
+		return "none"
+	}
+	return fmt.Sprintf("pending %s committed %s replaced %s works %s",
+		bytesText(ledger.Pending()), bytesText(ledger.Committed()), bytesText(ledger.Replaced()), bytesText(works))
 }
