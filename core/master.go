@@ -13,6 +13,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/client"
 	"github.com/mooncake-go/mooncake-master/core/evict"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/task"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
 
@@ -49,6 +50,7 @@ type Master struct {
 	book    *tenant.Book
 	pool    *segment.Pool
 	clients *client.Registry
+	tasks   *task.Queue
 	single  *keeper // the only tenant when strict tenants are off
 
 	started    int64 // on the clock
@@ -101,6 +103,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		started:     deps.Clock.Now(),
 		localFirst:  strategy == segment.StrategyLocalFirst,
 		keySeed:     maphash.MakeSeed(),
+		tasks:       newTaskQueue(&cfg.Tasks),
 		wakePool:    make(chan struct{}, 1),
 		wakeTenants: make(chan struct{}, 1),
 		clients: client.NewRegistry(

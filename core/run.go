@@ -76,6 +76,7 @@ func (m *Master) tidy() {
 	m.endGraces()
 	m.expireWrites()
 	m.expireWorks()
+	m.tasks.Tidy(m.at())
 	m.releaseParked()
 }
 

@@ -1,0 +1,263 @@
+package core
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
+)
+
+// replication is a copy or move that is to begin: who makes it, from which segment and to which.
+type replication struct {
+	client segment.UUID
+	source string
+	move   bool
+}
+
+// CopyStart begins to copy an object from the segment called source to others: it charges the tenant
+// and takes memory on each target that has no replica yet; the client then copies and calls CopyEnd
+// or CopyRevoke. The source is not evicted meanwhile.
+//
+// It answers TenantNotRegistered, SegmentNotFound and UnavailableInStatus about a target, ObjectNotFound,
+// ObjectHasReplicationTask while another copy or move is under way or the master is about to make one,
+// ReplicaNotFound when the source has no readable replica, TenantQuotaExceeded, and NoAvailableHandle
+// when a target is full. Then nothing has changed.
+func (m *Master) CopyStart(client segment.UUID, tenantName, key, source string, targets []string) (object.CopyPlan, errcode.Code) {
+	k, code := m.writer(tenantName)
+	if code != errcode.OK {
+		return object.CopyPlan{}, code
+	}
+	if code := m.placeableTargets(targets); code != errcode.OK {
+		return object.CopyPlan{}, code
+	}
+	return m.startReplication(k, key, targets, &replication{client: client, source: source})
+}
+
+// MoveStart begins to move an object from one segment to another, as CopyStart does. Where the
+// target has a replica already, none is made and nothing is charged. It answers InvalidParams when both
+// are the same, and otherwise what CopyStart does, TenantNotRegistered last.
+func (m *Master) MoveStart(client segment.UUID, tenantName, key, source, target string) (object.MovePlan, errcode.Code) {
+	if source == target {
+		return object.MovePlan{}, errcode.InvalidParams
+	}
+	if code := m.placeableTargets([]string{target}); code != errcode.OK {
+		return object.MovePlan{}, code
+	}
+	k, code := m.request(tenantName)
+	if code == errcode.OK && k == nil {
+		code = errcode.ObjectNotFound
+	}
+	if code != errcode.OK {
+		return object.MovePlan{}, code
+	}
+	plan, code := m.startReplication(k, key, []string{target}, &replication{client: client, source: source, move: true})
+	move := object.MovePlan{Source: plan.Source}
+	if len(plan.Targets) > 0 {
+		move.Target = &plan.Targets[0]
+	}
+	return move, code
+}
+
+// placeableTargets says what is wrong with the names of segments that something is to be written to.
+func (m *Master) placeableTargets(names []string) errcode.Code {
+	for _, name := range names {
+		status, code := m.QuerySegmentStatus(name)
+		if code != errcode.OK {
+			return code
+		}
+		if status != segment.StatusOK {
+			return errcode.UnavailableInStatus
+		}
+	}
+	return errcode.OK
+}
+
+// startReplication begins a copy or move whose targets are mounted.
+func (m *Master) startReplication(k *keeper, key string, targets []string, q *replication) (object.CopyPlan, errcode.Code) {
+	var plan object.CopyPlan
+	sh, h := k.space.Locate(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, h, key)
+	if o == nil {
+		return plan, errcode.ObjectNotFound
+	}
+	if sh.Work(o, object.SlotReplication) != nil {
+		return plan, errcode.ObjectHasReplicationTask
+	}
+	source := replicaOn(sh, o, q.source, readable)
+	if source == nil {
+		return plan, errcode.ReplicaNotFound
+	}
+	missing := make([]string, 0, len(targets))
+	for _, name := range targets {
+		if replicaOn(sh, o, name, anyReplica) == nil {
+			missing = append(missing, name)
+		}
+	}
+	allocs, charge, code := m.chargeTargets(k, sh, o.Size, missing)
+	if code != errcode.OK {
+		return plan, code
+	}
+	w := &object.Work{
+		Slot: object.SlotReplication, Move: q.move, Client: q.client, Started: m.clock.Now(),
+		Sources: []uint64{source.ID}, Charge: charge,
+	}
+	plan.Source = sh.DescribeOne(o, source)
+	for _, a := range allocs {
+		r := object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing, Staged: true}
+		w.Targets = append(w.Targets, r.ID)
+		sh.Add(o, r)
+		plan.Targets = append(plan.Targets, sh.DescribeOne(o, &r))
+	}
+	sh.BeginWork(o, w)
+	return plan, errcode.OK
+}
+
+// chargeTargets charges and takes memory of size bytes on each segment; on anything but OK nothing has
+// changed.
+func (m *Master) chargeTargets(k *keeper, sh *object.Shard, size uint64, names []string) (allocs []segment.Allocation, charge uint64, _ errcode.Code) {
+	hi, charge := bits.Mul64(size, uint64(len(names)))
+	if hi != 0 || charge > tenant.MaxBytes {
+		return nil, 0, errcode.InvalidParams
+	}
+	switch reason, _ := k.account(sh).ChargeWithin(charge, 0); reason {
+	case tenant.NotRegistered:
+		return nil, 0, errcode.TenantNotRegistered
+	case tenant.QuotaExceeded:
+		k.acct.CountRejected()
+		return nil, 0, errcode.TenantQuotaExceeded
+	}
+	for _, name := range names {
+		a, err := m.pool.AllocateOn(name, size)
+		if err != nil {
+			segment.FreeAll(allocs)
+			k.account(sh).Release(charge)
+			return nil, 0, allocationCode(err)
+		}
+		allocs = append(allocs, a)
+	}
+	return allocs, charge, errcode.OK
+}
+
+// replicaOn returns the first replica that matches in the memory of the segment of that name, or nil.
+func replicaOn(sh *object.Shard, o *object.Object, name string, match func(*object.Replica) bool) *object.Replica {
+	all := sh.Replicas(o)
+	for i := range all {
+		if r := &all[i]; r.Kind == object.KindMemory && r.Memory.Seg().Info.Name == name && match(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// CopyEnd completes a copy of the client: what it has written can be read from now on. It answers
+// ObjectNotFound, ObjectNoReplicationTask, IllegalClient when somebody else copies, InvalidParams when
+// it is a move, and ReplicaIsGone when the source, or one of the targets, was lost meanwhile; of the
+// targets those that are left are kept if the source is there.
+func (m *Master) CopyEnd(client segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: client}, m.completeCopy)
+}
+
+// CopyRevoke takes a copy of the client back. Codes are those of CopyEnd.
+func (m *Master) CopyRevoke(client segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: client}, m.revokeReplication)
+}
+
+// MoveEnd completes a move of the client: the target can be read and the source can't from now on.
+// The source's memory is kept for the release timeout, since somebody may be reading it. It answers
+// ObjectNotFound, ObjectNoReplicationTask, IllegalClient when somebody else moves, InvalidParams
+// when it is a copy, and ReplicaIsGone when the source or the target was lost meanwhile; then what is
+// left stays as it was.
+func (m *Master) MoveEnd(client segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: client, move: true}, m.completeMove)
+}
+
+// MoveRevoke takes a move of the client back. Codes are those of MoveEnd.
+func (m *Master) MoveRevoke(client segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: client, move: true}, m.revokeReplication)
+}
+
+// endReplication ends what q says, if it is what goes on with the object, in the given way.
+func (m *Master) endReplication(tenantName, key string, q *replication, end func(*keeper, *object.Shard, *object.Object, *object.Work) errcode.Code) errcode.Code {
+	k, code := m.request(tenantName)
+	if code != errcode.OK {
+		return code
+	}
+	if k == nil {
+		return errcode.ObjectNotFound
+	}
+	sh, h := k.space.Locate(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, h, key)
+	if o == nil {
+		return errcode.ObjectNotFound
+	}
+	w := sh.Work(o, object.SlotReplication)
+	switch {
+	case w == nil:
+		return errcode.ObjectNoReplicationTask
+	case w.Client != q.client:
+		return errcode.IllegalClient
+	case w.Move != q.move:
+		return errcode.InvalidParams
+	}
+	code = end(k, sh, o, w)
+	m.settle(k, sh, o)
+	m.enqueue(k, sh, o, m.clock.Now())
+	return code
+}
+
+func (m *Master) revokeReplication(k *keeper, sh *object.Shard, o *object.Object, _ *object.Work) errcode.Code {
+	m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
+	return errcode.OK
+}
+
+func (m *Master) completeCopy(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
+	if !sourceThere(sh, o, w) {
+		m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
+		return errcode.ReplicaIsGone
+	}
+	if _, kept := m.finishWork(k, sh, o, object.SlotReplication, alive, free); kept < len(w.Targets) {
+		return errcode.ReplicaIsGone
+	}
+	return errcode.OK
+}
+
+func (m *Master) completeMove(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
+	if !sourceThere(sh, o, w) {
+		m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
+		return errcode.ReplicaIsGone
+	}
+	_, kept := m.finishWork(k, sh, o, object.SlotReplication, alive, free)
+	if kept < len(w.Targets) || !elsewhere(sh, o, w.Sources[0]) {
+		return errcode.ReplicaIsGone
+	}
+	sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
+	return errcode.OK
+}
+
+func alive(r *object.Replica) bool { return !isGone(r) }
+
+// sourceThere reports whether what a copy or move reads from is still there.
+func sourceThere(sh *object.Shard, o *object.Object, w *object.Work) bool {
+	return !slices.ContainsFunc(w.Sources, func(id uint64) bool {
+		r := sh.ByID(o, id)
+		return r == nil || isGone(r)
+	})
+}
+
+// elsewhere reports whether the object has a complete replica in memory besides one.
+func elsewhere(sh *object.Shard, o *object.Object, id uint64) bool {
+	all := sh.Replicas(o)
+	for i := range all {
+		if r := &all[i]; r.ID != id && r.Kind == object.KindMemory && isComplete(r) && alive(r) {
+			return true
+		}
+	}
+	return false
+}

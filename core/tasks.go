@@ -1,0 +1,155 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/task"
+)
+
+// release0313 reports whether details that differ between releases are those of 0.3.13.
+func (m *Master) release0313() bool { return false }
+
+func newTaskQueue(c *TaskConfig) *task.Queue {
+	return task.NewQueue(task.Limits{
+		MaxFinished: c.MaxFinished, MaxPending: c.MaxPending, MaxProcessing: c.MaxProcessing,
+		PendingTimeout: c.PendingTimeout.Nanoseconds(), ProcessingTimeout: c.ProcessingTimeout.Nanoseconds(),
+		MaxRetries: c.MaxRetries,
+	})
+}
+
+// at returns this instant on both clocks.
+func (m *Master) at() task.Time { return task.Time{Now: m.clock.Now(), Wall: m.wall()} }
+
+// CreateCopyTask asks the client that owns a replica of an object to copy it to the segments called
+// targets, and returns the task's id. It answers TenantNotRegistered, InvalidParams without targets,
+// ObjectNotFound, InvalidParams for a target that is not mounted, UnavailableInStatus for one that
+// takes no allocations, InternalError when the object has no replica in memory, and
+// TaskPendingLimitExceeded.
+func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segment.UUID, errcode.Code) {
+	k, code := m.writer(tenantName)
+	if code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	if len(targets) == 0 {
+		return segment.UUID{}, errcode.InvalidParams
+	}
+	var sources []*segment.Mounted
+	code = m.holders(k, key, func(r *object.Replica) bool {
+		sources = append(sources, r.Memory.Seg())
+		return true
+	})
+	if code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	if code := m.taskTargets(targets); code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	if len(sources) == 0 {
+		return segment.UUID{}, errcode.InternalError
+	}
+	source := sources[m.rand.Uint64N(uint64(len(sources)))]
+	p := task.CopyPayload{TenantID: k.name, Key: key, Source: source.Info.Name, Targets: targets}
+	return m.submit(source.Client, task.Copy, p.JSON())
+}
+
+// CreateMoveTask asks the client that owns an object's replica on the segment called source to move
+// it to the one called target, and returns the task's id. It answers TenantNotRegistered, ObjectNotFound,
+// InvalidParams when both are the same, the target is not mounted or the source has no replica,
+// UnavailableInStatus for a target that takes no allocations, and TaskPendingLimitExceeded.
+func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment.UUID, errcode.Code) {
+	k, code := m.writer(tenantName)
+	if code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	var from *segment.Mounted
+	code = m.holders(k, key, func(r *object.Replica) bool {
+		if seg := r.Memory.Seg(); seg.Info.Name == source {
+			from = seg
+		}
+		return from == nil
+	})
+	if code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	if source == target {
+		return segment.UUID{}, errcode.InvalidParams
+	}
+	if code := m.taskTargets([]string{target}); code != errcode.OK {
+		return segment.UUID{}, code
+	}
+	if from == nil {
+		return segment.UUID{}, errcode.InvalidParams
+	}
+	p := task.MovePayload{TenantID: k.name, Key: key, Source: source, Target: target}
+	return m.submit(from.Client, task.Move, p.JSON())
+}
+
+// holders calls f for the replicas that an object has in memory until f returns false. It answers
+// ObjectNotFound.
+func (m *Master) holders(k *keeper, key string, f func(*object.Replica) bool) errcode.Code {
+	sh, h := k.space.Locate(key)
+	sh.Lock()
+	defer sh.Unlock()
+	o := m.current(k, sh, h, key)
+	if o == nil {
+		return errcode.ObjectNotFound
+	}
+	all := sh.Replicas(o)
+	for i := range all {
+		if r := &all[i]; r.Kind == object.KindMemory && !f(r) {
+			break
+		}
+	}
+	return errcode.OK
+}
+
+// taskTargets is placeableTargets as those who create tasks are told.
+func (m *Master) taskTargets(names []string) errcode.Code {
+	code := m.placeableTargets(names)
+	if code == errcode.SegmentNotFound {
+		code = errcode.InvalidParams
+	}
+	return code
+}
+
+func (m *Master) submit(client segment.UUID, kind task.Type, payload string) (segment.UUID, errcode.Code) {
+	id := m.newID()
+	return id, taskCode(m.tasks.Submit(id, client, kind, payload, m.at()))
+}
+
+// FetchTasks hands a client the tasks that wait for it, oldest first and at most n.
+func (m *Master) FetchTasks(client segment.UUID, n uint64) ([]task.Assignment, errcode.Code) {
+	return m.tasks.Fetch(client, n, m.at()), errcode.OK
+}
+
+// MarkTaskToComplete ends a task as its client says. It answers InvalidParams for a state that is no
+// end, TaskNotFound, and IllegalClient for another client's task. A task that has ended stays as it is.
+func (m *Master) MarkTaskToComplete(client segment.UUID, c task.Completion) errcode.Code {
+	return taskCode(m.tasks.Complete(client, c, m.at()))
+}
+
+// QueryTask returns a task, or TaskNotFound.
+func (m *Master) QueryTask(id segment.UUID) (task.View, errcode.Code) {
+	v, err := m.tasks.Find(id)
+	return v, taskCode(err)
+}
+
+func taskCode(err error) errcode.Code {
+	switch {
+	case err == nil:
+		return errcode.OK
+	case errors.Is(err, task.ErrFull):
+		return errcode.TaskPendingLimitExceeded
+	case errors.Is(err, task.ErrNotFound):
+		return errcode.TaskNotFound
+	case errors.Is(err, task.ErrForeign):
+		return errcode.IllegalClient
+	case errors.Is(err, task.ErrNotFinal):
+		return errcode.InvalidParams
+	default:
+		return errcode.InternalError
+	}
+}
