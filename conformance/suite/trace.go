@@ -98,6 +98,7 @@ type tracer struct {
 	first       map[string]string
 	allowed     map[*allowance]int
 	operations  int
+	apart       int // chapters that ended because both sides could not be brought together again
 	wait        time.Duration
 	shrink      bool
 	chapterSize int
@@ -179,13 +180,15 @@ func (t *tracer) report() error {
 		fmt.Println()
 	}
 	fmt.Printf("%d operations\n", t.operations)
-	for i := range allowances {
-		a := &allowances[i]
+	for _, a := range allowances {
 		hint := ""
 		if t.allowed[a] == 0 {
 			hint = "  (never seen)"
 		}
 		fmt.Printf("  %6d differ as meant by %s: %s%s\n", t.allowed[a], a.row, a.what, hint)
+	}
+	if t.apart > 0 {
+		fmt.Printf("  %6d chapters ended where the sides could not be brought into the same state again\n", t.apart)
 	}
 	if len(t.found) == 0 {
 		fmt.Println("no other difference")
@@ -264,18 +267,28 @@ func (t *tracer) play(ctx context.Context, c *traceConfig, ops []*op) (history [
 		if t.verbose {
 			fmt.Printf("%v\n    = %s\n", o, d.want)
 		}
-		if !d.differ() {
-			continue
-		}
-		a := t.allow(c, history)
-		if a == nil {
-			return history, len(history) - 1, nil
+		var a *allowance
+		switch {
+		case d.differ():
+			if a = t.allow(c, history); a == nil {
+				return history, len(history) - 1, nil
+			}
+		default:
+			apart, err := lost(ctx, d, ref, ours)
+			if err != nil {
+				return history, -1, fmt.Errorf("after %v: %w: %s", o, err, t.ends(ref, ours))
+			}
+			if !apart {
+				continue
+			}
+			a = refusedUpsert
 		}
 		t.allowed[a]++
-		if a.repair != nil {
-			if err := a.repair(ctx, d, ref, ours); err != nil {
-				return history, -1, err
-			}
+		if err := a.repair(ctx, d, ref, ours); errors.Is(err, errApart) {
+			t.apart++
+			return history, -1, nil // the rest would tell nothing
+		} else if err != nil {
+			return history, -1, err
 		}
 	}
 	return history, -1, nil

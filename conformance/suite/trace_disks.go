@@ -16,7 +16,7 @@ import (
 var diskActions = []action{
 	{2, (*world).diskMount}, {2, (*world).diskUnmount}, {40, (*world).offload}, {45, (*world).offloaded}, {4, (*world).capacity}, {6, (*world).pollRemoveAll},
 	{25, (*world).evictDisk}, {14, (*world).evictCurrent}, {30, (*world).promote}, {40, (*world).readDisk}, {20, (*world).prefetch}, {12, (*world).promotionStep},
-	{20, (*world).dropMemory},
+	{20, (*world).dropMemory}, {40, (*world).story},
 }
 
 // fewDiskActions are the same where disks are off.
@@ -145,6 +145,74 @@ func (w *world) dropMemory() {
 		}
 		if w.chance(60) {
 			w.promoteKey(tenant, key, w.client())
+		}
+	}
+}
+
+// story takes an object to a disk and back into memory, with steps left out now and then.
+func (w *world) story() {
+	tenant, key := w.object(false)
+	owner := w.r.IntN(lenders)
+	client, disk, scoped := w.clients[owner], w.clients[w.r.IntN(lenders)], w.scoped(tenant, key)
+	size := pick(w, []uint64{100, 4096, 65536})
+	c := object.ReplicateConfig{ReplicaNum: 1, PreferredSegments: w.places(key)}
+	steps := []func(){
+		func() {
+			w.add(call(wire.Remove, wire.RemoveRequest{Key: key, Force: true, TenantID: tenant}), scoped)
+		},
+		func() {
+			w.begun(tenant, key, owner, size, &c, 0)
+			w.add(call(wire.PutStart, wire.PutStartRequest{ClientID: client, Key: key, SliceLength: size, Config: c, TenantID: tenant}), scoped)
+			w.add(call(wire.PutEnd, wire.PutEndRequest{ClientID: client, ObjectMeta: w.meta(key), ReplicaType: object.ReplicaAll, TenantID: tenant}), scoped)
+			w.closed(tenant, key)
+		},
+		func() {
+			w.add(call(wire.OffloadObjectHeartbeat, wire.OffloadObjectHeartbeatRequest{ClientID: disk, EnableOffloading: true}))
+		},
+		func() {
+			w.add(call(wire.NotifyOffloadSuccess, wire.NotifyOffloadSuccessRequest{
+				ClientID: disk, Tasks: []wire.OffloadTaskItem{{TenantID: tenant, Key: key, Size: int64(size)}},
+				Metadatas: []wire.StorageObjectMetadata{{BucketID: 2, KeySize: 2, DataSize: int64(size), TransportEndpoint: "disk:1"}},
+			}), scoped)
+		},
+		func() {
+			for _, name := range w.targets(key) {
+				o := call(wire.BatchReplicaClear, wire.BatchReplicaClearRequest{ObjectKeys: []string{key}, ClientID: client, SegmentName: name, TenantID: tenant})
+				o.minds = true
+				w.add(o, scoped)
+			}
+		},
+		func() {
+			for range 3 {
+				o := call(wire.GetReplicaList, wire.GetReplicaListRequest{Key: key, TenantID: tenant})
+				o.leases = true
+				w.add(o, scoped)
+			}
+		},
+		func() {
+			w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: disk}))
+		},
+		func() {
+			w.add(call(wire.PromotionAllocStart, wire.PromotionAllocStartRequest{ClientID: disk, Key: key, TenantID: tenant, Size: size, PreferredSegments: w.places(key)}), scoped)
+		},
+		func() {
+			if w.chance(70) {
+				w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: disk, Key: key, TenantID: tenant}), scoped)
+			} else {
+				w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: disk, Key: key, TenantID: tenant}), scoped)
+			}
+		},
+		func() {
+			w.add(call(wire.GetReplicaListForAdmin, wire.GetReplicaListForAdminRequest{Key: key, TenantID: tenant}), scoped)
+		},
+	}
+	until := len(steps)
+	if w.chance(25) {
+		until = w.r.IntN(len(steps)) // somebody else meets what is half done
+	}
+	for _, step := range steps[:until] {
+		if !w.chance(4) {
+			step()
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
@@ -27,10 +28,11 @@ var objectActions = []action{
 }
 
 // begun notes a write.
-func (w *world) begun(tenant, key string, client int, size uint64, groups *[]string, i int) {
+func (w *world) begun(tenant, key string, client int, size uint64, c *object.ReplicateConfig, i int) {
 	p := &written{client: client, size: size, open: true}
-	if groups != nil && i < len(*groups) {
-		p.group = (*groups)[i]
+	p.at = slices.Clone(c.PreferredSegments[:min(c.ReplicaNum, uint64(len(c.PreferredSegments)))])
+	if c.GroupIDs != nil && i < len(*c.GroupIDs) {
+		p.group = (*c.GroupIDs)[i]
 	}
 	w.writes[w.scoped(tenant, key)] = p
 }
@@ -54,7 +56,7 @@ func (w *world) putWhole() {
 		tenant, key = w.tenant(), w.key()
 	}
 	c, size := w.replicate([]string{key}), w.size()
-	w.begun(tenant, key, w.number(client), size, c.GroupIDs, 0)
+	w.begun(tenant, key, w.number(client), size, &c, 0)
 	scoped := w.scoped(tenant, key)
 	w.add(call(wire.PutStart, wire.PutStartRequest{ClientID: client, Key: key, SliceLength: size, Config: c, TenantID: tenant}), scoped)
 	w.add(call(wire.PutEnd, wire.PutEndRequest{ClientID: client, ObjectMeta: w.meta(key), ReplicaType: object.ReplicaAll, TenantID: tenant}), scoped)
@@ -87,7 +89,7 @@ func (w *world) startOne(upsert bool) {
 			c.GroupIDs = &[]string{p.group}
 		}
 	}
-	w.begun(tenant, key, w.number(client), size, c.GroupIDs, 0)
+	w.begun(tenant, key, w.number(client), size, &c, 0)
 	if upsert {
 		o := call(wire.UpsertStart, wire.UpsertStartRequest{ClientID: client, Key: key, SliceLength: size, Config: c, TenantID: tenant})
 		o.minds = true
@@ -113,7 +115,7 @@ func (w *world) startMany() {
 		if p := w.writes[w.scoped(tenant, key)]; p != nil && w.chance(40) {
 			sizes[i] = p.size
 		}
-		w.begun(tenant, key, w.number(client), sizes[i], c.GroupIDs, i)
+		w.begun(tenant, key, w.number(client), sizes[i], &c, i)
 	}
 	if w.chance(3) {
 		sizes = append(sizes, 1)

@@ -40,18 +40,21 @@ func (w *world) copyStart() {
 	client := w.client()
 	names := w.targets(key)
 	names = names[:w.r.IntN(min(3, len(names))+1)]
+	if w.chance(60) {
+		names = []string{w.elsewhere(tenant, key)}
+	}
 	if w.chance(3) {
 		names = append(names, w.target(key))
 	}
 	scoped := w.scoped(tenant, key)
-	w.add(call(wire.CopyStart, wire.CopyStartRequest{ClientID: client, Key: key, TenantID: tenant, SrcSegment: w.target(key), TgtSegments: names}), scoped)
+	w.add(call(wire.CopyStart, wire.CopyStartRequest{ClientID: client, Key: key, TenantID: tenant, SrcSegment: w.source(tenant, key), TgtSegments: names}), scoped)
 	w.copying(scoped, tenant, key, client, true)
 }
 
 func (w *world) moveStart() {
 	tenant, key := w.object(false)
 	client, scoped := w.client(), w.scoped(tenant, key)
-	w.add(call(wire.MoveStart, wire.MoveStartRequest{ClientID: client, Key: key, TenantID: tenant, SrcSegment: w.target(key), TgtSegment: w.target(key)}), scoped)
+	w.add(call(wire.MoveStart, wire.MoveStartRequest{ClientID: client, Key: key, TenantID: tenant, SrcSegment: w.source(tenant, key), TgtSegment: w.elsewhere(tenant, key)}), scoped)
 	w.copying(scoped, tenant, key, client, false)
 }
 
@@ -148,7 +151,10 @@ func (w *world) copyTask() {
 		tenant, key = w.object(false)
 	}
 	names := w.targets(key)
-	names = names[:w.r.IntN(2)]
+	names = names[:1]
+	if w.chance(5) {
+		names = nil
+	}
 	if w.chance(10) {
 		names = append(names, w.target(key))
 	}
@@ -165,7 +171,7 @@ func (w *world) copyTask() {
 func (w *world) moveTask() {
 	tenant, key := w.object(false)
 	var o *op
-	o = rpcOp(wire.CreateMoveTask, wire.CreateMoveTaskRequest{Key: key, TenantID: tenant, Source: w.target(key), Target: w.target(key)}, binding[wire.CreateMoveTaskRequest, errcode.Result[segment.UUID]]{learn: learnTask(&o)})
+	o = rpcOp(wire.CreateMoveTask, wire.CreateMoveTaskRequest{Key: key, TenantID: tenant, Source: w.source(tenant, key), Target: w.elsewhere(tenant, key)}, binding[wire.CreateMoveTaskRequest, errcode.Result[segment.UUID]]{learn: learnTask(&o)})
 	w.created(o, w.scoped(tenant, key))
 }
 

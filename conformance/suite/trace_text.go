@@ -18,13 +18,8 @@ import (
 // incomparable are the fields that say nothing when two masters are compared: ids, addresses
 // and moments.
 var incomparable = map[string]bool{
-	"ReplicaDescriptor.ID":            true,
-	"BufferDescriptor.Address":        true,
-	"TaskView.CreatedAtMsEpoch":       true,
-	"TaskView.LastUpdatedAtMsEpoch":   true,
-	"TaskAssignment.CreatedAtMsEpoch": true,
-	"WeightMetadata.CreatedAtMs":      true,
-	"WeightMetadata.UpdatedAtMs":      true,
+	"ReplicaDescriptor.ID": true, "BufferDescriptor.Address": true,
+	"CreatedAtMsEpoch": true, "LastUpdatedAtMsEpoch": true, "CreatedAtMs": true, "UpdatedAtMs": true,
 }
 
 // unordered are the types of lists whose order the original leaves to a hash table.
@@ -130,7 +125,7 @@ func (t *text) structure(v reflect.Value) {
 	first := true
 	for i := range kind.NumField() {
 		f := kind.Field(i)
-		if !f.IsExported() || !t.whole && incomparable[kind.Name()+"."+f.Name] || t.whole && v.Field(i).IsZero() {
+		if !f.IsExported() || !t.whole && (incomparable[f.Name] || incomparable[kind.Name()+"."+f.Name]) || t.whole && v.Field(i).IsZero() {
 			continue
 		}
 		if !first {

@@ -38,6 +38,7 @@ type written struct {
 	size   uint64
 	open   bool
 	group  string
+	at     []string // names of the segments it was meant for
 }
 
 // The clients: three lend memory, the fourth has none, the fifth is never heard of.
@@ -168,10 +169,37 @@ func (w *world) writer(tenant, key string) segment.UUID {
 }
 
 func (w *world) client() segment.UUID {
-	if w.chance(3) {
-		return w.clients[known]
+	if w.chance(12) {
+		return pick(w, w.clients)
 	}
-	return w.clients[w.r.IntN(known)]
+	return w.clients[w.r.IntN(lenders)]
+}
+
+// at returns the segments where an object should lie.
+func (w *world) at(tenant, key string) []string {
+	if p := w.writes[w.scoped(tenant, key)]; p != nil {
+		return p.at
+	}
+	return nil
+}
+
+// source returns a segment's name that probably holds an object.
+func (w *world) source(tenant, key string) string {
+	if at := w.at(tenant, key); len(at) > 0 && w.chance(90) {
+		return pick(w, at)
+	}
+	return w.target(key)
+}
+
+// elsewhere returns a segment's name that probably doesn't hold an object.
+func (w *world) elsewhere(tenant, key string) string {
+	at := w.at(tenant, key)
+	for _, name := range w.targets(key) {
+		if !slices.Contains(at, name) && w.chance(90) {
+			return name
+		}
+	}
+	return w.target(key)
 }
 
 // several returns one to five keys of a tenant, some twice.
