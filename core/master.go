@@ -66,6 +66,7 @@ type Master struct {
 	mounting  sync.Mutex // mounts, unmounts and expiry of clients happen one at a time
 	parked    parkingLot
 	graceful  gracefulTimers
+	drains    drains
 	replicaID atomic.Uint64
 	counters  counters
 }

@@ -13,6 +13,7 @@ const (
 	sweepPeriod  = time.Second
 	tenantPeriod = time.Second
 	tidyPeriod   = time.Second
+	drainPeriod  = 500 * time.Millisecond
 )
 
 // Ticker returns a channel that delivers every period until stop is called.
@@ -50,6 +51,7 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 	})
 	loop(tenantPeriod, m.wakeTenants, m.evictTenants)
 	loop(tidyPeriod, nil, m.tidy)
+	loop(drainPeriod, nil, m.stepDrains)
 	wg.Wait()
 }
 
@@ -93,4 +95,5 @@ func (m *Master) Step() {
 	}
 	m.evictPool(failed, func() bool { return true })
 	m.evictTenants()
+	m.stepDrains()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/mooncake-go/mooncake-master/core"
+	"github.com/mooncake-go/mooncake-master/core/drain"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/policy"
@@ -31,6 +32,7 @@ type fake struct {
 	codes     map[string]errcode.Code       // of keys that are not in objects
 	keys      map[string][]string           // by tenant
 	segments  []segment.View
+	drains    []drain.Report
 	tenants   []tenant.Snapshot
 	totals    tenant.Totals
 	stats     core.Stats
@@ -167,7 +169,7 @@ func (f *fake) History() []policy.Applied {
 func (f *fake) state() State {
 	s := State{
 		Service: func() ServiceState { return f.service },
-		Objects: f, SoftPins: f, Segments: f, Tenants: f, Policy: f, Documents: f,
+		Objects: f, SoftPins: f, Segments: f, Drains: f, Tenants: f, Policy: f, Documents: f,
 		Stats:    func() core.Stats { return f.stats },
 		Calls:    func() map[string]rpc.Counters { return f.calls },
 		Listener: func() rpc.Stats { return f.listener },
@@ -240,3 +242,30 @@ func check(t *testing.T, what string, got, want reply) {
 		t.Errorf("%s\ngot  %d %q %s\nwant %d %q %s", what, got.status, got.kind, got.body, want.status, want.kind, want.body)
 	}
 }
+
+func (f *fake) CreateDrainJob(r drain.Request) (segment.UUID, errcode.Code) {
+	f.say("drain %q to %q, %d at a time", r.Segments, r.Targets, r.Concurrency)
+	if !r.Sound() {
+		return segment.UUID{}, errcode.InvalidParams
+	}
+	return segment.UUID{First: 7, Second: 8}, errcode.OK
+}
+
+func (f *fake) QueryDrainJob(id segment.UUID) (drain.Report, errcode.Code) {
+	for _, r := range f.drains {
+		if r.ID == id {
+			return r, errcode.OK
+		}
+	}
+	return drain.Report{}, errcode.JobNotFound
+}
+
+func (f *fake) CancelDrainJob(id segment.UUID) errcode.Code {
+	r, code := f.QueryDrainJob(id)
+	if code == errcode.OK && (r.Active > 0 || r.Status.Final()) {
+		return errcode.UnavailableInStatus
+	}
+	return code
+}
+
+func (f *fake) DrainJobs() []drain.Report { return f.drains }

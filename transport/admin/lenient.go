@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"math"
 	"strconv"
 	"unicode/utf16"
 )
@@ -251,6 +252,15 @@ func (l *lenient) number() uint64 {
 		l.fail(errNumber)
 	}
 	return v
+}
+
+// number32 is number for those of 32 bits.
+func (l *lenient) number32() uint32 {
+	v := l.number()
+	if v > math.MaxUint32 {
+		l.fail(errNumber)
+	}
+	return uint32(v)
 }
 
 // optionalNumber reads a number or null, for which it returns nil.

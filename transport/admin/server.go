@@ -242,6 +242,11 @@ func (s *Server) routes() http.Handler {
 	r.HandlerFunc(http.MethodGet, "/query_segment", s.whenReady(s.getSegment))
 	r.HandlerFunc(http.MethodGet, "/api/v1/segments/status", s.getSegmentStatus)
 
+	r.HandlerFunc(http.MethodPost, "/api/v1/drain_jobs", s.postDrainJob)
+	r.HandlerFunc(http.MethodGet, "/api/v1/drain_jobs", s.getDrainJobs)
+	r.HandlerFunc(http.MethodGet, "/api/v1/drain_jobs/query", s.queryDrainJob)
+	r.HandlerFunc(http.MethodPost, "/api/v1/drain_jobs/cancel", s.cancelDrainJob)
+
 	r.HandlerFunc(http.MethodGet, "/api/v1/tenant_quotas", s.getQuotas)
 	r.HandlerFunc(http.MethodPut, "/api/v1/tenant_quotas", s.putQuota)
 	r.HandlerFunc(http.MethodDelete, "/api/v1/tenant_quotas", s.deleteQuota)

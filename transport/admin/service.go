@@ -98,6 +98,7 @@ type State struct {
 	Objects   Objects
 	SoftPins  SoftPins
 	Segments  Segments
+	Drains    Drains
 	Tenants   Tenants
 	Policy    Policy
 	Documents Documents

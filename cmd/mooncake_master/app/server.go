@@ -99,6 +99,7 @@ func (s *Server) state() admin.State {
 		Objects:  s.master,
 		SoftPins: s.master,
 		Segments: s.master,
+		Drains:   s.master,
 		Tenants:  s.master,
 		Stats:    s.master.Stats,
 		Calls:    s.rpc.Counters,
