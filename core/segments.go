@@ -1,7 +1,6 @@
 package core
 
 import (
-	"container/heap"
 	"errors"
 	"net"
 	"strings"
@@ -112,6 +111,7 @@ func (m *Master) finishUnmount(gone ...*segment.Mounted) {
 	m.parked.dropGone()
 	m.pool.FinishUnmount(gone...)
 	for _, s := range gone {
+		m.graceful.remove(s)
 		m.log.Info("segment unmounted", "segment", s.Info.Name, "bytes", s.Info.Size, "client", s.Client)
 	}
 	m.recompute()
@@ -133,12 +133,14 @@ func (m *Master) dropGone() {
 // counts. It answers SegmentNotFound when the client has no segments, InvalidParams when the
 // segment is not the client's, UnavailableInStatus when it is being unmounted.
 func (m *Master) GracefulUnmountSegment(id, client segment.UUID, graceMs uint64) errcode.Code {
+	m.mounting.Lock() // it stays the same segment
+	defer m.mounting.Unlock()
 	if err := m.pool.BeginGracefulUnmount(id, client); err != nil {
 		return allocationCode(err)
 	}
 	const longest = uint64(1) << 40 // milliseconds; the sum below can't overflow
 	if s := m.pool.ByID(id); s != nil {
-		m.graceful.add(timer{at: m.clock.Now() + int64(min(graceMs, longest))*1e6, seg: s})
+		m.graceful.add(s, m.clock.Now()+int64(min(graceMs, longest))*1e6)
 	}
 	return errcode.OK
 }
@@ -146,9 +148,9 @@ func (m *Master) GracefulUnmountSegment(id, client segment.UUID, graceMs uint64)
 // endGraces unmounts the segments whose grace has ended. What has been mounted under the same
 // id since is another segment.
 func (m *Master) endGraces() {
-	for _, t := range m.graceful.due(m.clock.Now()) {
-		if m.pool.ByID(t.seg.Info.ID) == t.seg {
-			m.UnmountSegment(t.seg.Info.ID, t.seg.Client)
+	for _, s := range m.graceful.due(m.clock.Now()) {
+		if m.pool.ByID(s.Info.ID) == s {
+			m.UnmountSegment(s.Info.ID, s.Client)
 		}
 	}
 }
@@ -271,43 +273,40 @@ func endpointHost(endpoint string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(endpoint, "["), "]")
 }
 
-// gracefulTimers are the deadlines of segments being unmounted gracefully.
+// gracefulTimers are the instants at which segments being unmounted gracefully go.
 type gracefulTimers struct {
 	mu     sync.Mutex
-	timers timerHeap
+	timers map[*segment.Mounted]int64
 }
 
-type timer struct {
-	at  int64
-	seg *segment.Mounted
-}
-
-func (g *gracefulTimers) add(t timer) {
+// add sets when a segment goes, unless it goes earlier.
+func (g *gracefulTimers) add(s *segment.Mounted, at int64) {
 	g.mu.Lock()
-	heap.Push(&g.timers, t)
+	defer g.mu.Unlock()
+	if g.timers == nil {
+		g.timers = make(map[*segment.Mounted]int64)
+	}
+	if earlier, ok := g.timers[s]; !ok || at < earlier {
+		g.timers[s] = at
+	}
+}
+
+// remove forgets a segment that has gone.
+func (g *gracefulTimers) remove(s *segment.Mounted) {
+	g.mu.Lock()
+	delete(g.timers, s)
 	g.mu.Unlock()
 }
 
-func (g *gracefulTimers) due(now int64) []timer {
+// due returns the segments whose instant has come.
+func (g *gracefulTimers) due(now int64) (due []*segment.Mounted) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var due []timer
-	for len(g.timers) > 0 && g.timers[0].at <= now {
-		due = append(due, heap.Pop(&g.timers).(timer))
+	for s, at := range g.timers {
+		if at <= now {
+			due = append(due, s)
+			delete(g.timers, s)
+		}
 	}
 	return due
-}
-
-type timerHeap []timer
-
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h timerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)        { *h = append(*h, x.(timer)) }
-func (h *timerHeap) Pop() any {
-	old := *h
-	n := len(old) - 1
-	t := old[n]
-	*h = old[:n]
-	return t
 }
