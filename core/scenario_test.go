@@ -230,9 +230,12 @@ func parseDuration(t *testing.T, text string) time.Duration {
 }
 
 // scenario is a master that commands act on.
-type scenario struct{ *mastertest.Master }
+type scenario struct {
+	*mastertest.Master
+	tasks taskNames
+}
 
-func newScenario(m *mastertest.Master) *scenario { return &scenario{Master: m} }
+func newScenario(m *mastertest.Master) *scenario { return &scenario{Master: m, tasks: newTaskNames()} }
 
 // call is one command: its words without the client, and whether one was "force".
 type call struct {
