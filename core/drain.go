@@ -89,11 +89,13 @@ func (m *Master) QueryDrainJob(id segment.UUID) (drain.Report, errcode.Code) {
 func (m *Master) DrainJobs() []drain.Report { return m.drains.jobs.Reports() }
 
 // CancelDrainJob ends a job; its segments take allocations again, unless they are being unmounted.
-// It answers JobNotFound, and UnavailableInStatus when the job is over or a unit is being moved.
-func (m *Master) CancelDrainJob(id segment.UUID) errcode.Code {
+// It answers JobNotFound, and UnavailableInStatus when the job is over or a unit is being moved. A
+// patient caller does not mind the latter: no more moves are begun then, and the job is canceled
+// when those under way have ended; done says whether it is already.
+func (m *Master) CancelDrainJob(id segment.UUID, patient bool) (done bool, _ errcode.Code) {
 	m.drains.mu.Lock()
 	defer m.drains.mu.Unlock()
-	err := m.drains.jobs.Cancel(id, m.wall(), func() {
+	err := m.drains.jobs.Cancel(id, m.wall(), patient, func() {
 		for _, w := range m.drains.works {
 			if w.job.ID == id {
 				m.reopen(w)
@@ -101,11 +103,13 @@ func (m *Master) CancelDrainJob(id segment.UUID) errcode.Code {
 		}
 	})
 	switch {
+	case errors.Is(err, drain.ErrLater):
+		return false, errcode.OK
 	case errors.Is(err, drain.ErrNotFound):
-		return errcode.JobNotFound
+		return false, errcode.JobNotFound
 	case err != nil:
-		return errcode.UnavailableInStatus
+		return false, errcode.UnavailableInStatus
 	}
 	m.log.Info("drain job canceled", "job", id)
-	return errcode.OK
+	return true, errcode.OK
 }

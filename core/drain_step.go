@@ -38,6 +38,12 @@ func (m *Master) stepDrain(w *drainWork) {
 		return
 	}
 	m.settleMoves(w)
+	if w.job.Report().Canceling {
+		if len(w.moving) == 0 {
+			m.CancelDrainJob(w.job.ID, true)
+		}
+		return
+	}
 	if !w.search.begun || len(w.moving) == 0 && w.unsure() {
 		before := w.remaining()
 		m.searchAll(w)

@@ -106,6 +106,11 @@ func (f *fleet) run(id segment.UUID, rounds int, clients ...uint64) drain.Report
 	return drain.Report{}
 }
 
+func (f *fleet) cancel(id segment.UUID) errcode.Code {
+	_, code := f.CancelDrainJob(id, false)
+	return code
+}
+
 func (f *fleet) report(id segment.UUID) drain.Report {
 	f.t.Helper()
 	r, code := f.QueryDrainJob(id)
@@ -232,7 +237,7 @@ func TestCancelDrainJobRestoresSegmentStatus(t *testing.T) {
 	if r := f.report(id); r.Blocked != 1 || r.Active != 0 || r.Status != drain.Running || r.Remaining != 1 {
 		t.Errorf("blocked: %+v", r)
 	}
-	if code := f.CancelDrainJob(id); code != errcode.OK {
+	if code := f.cancel(id); code != errcode.OK {
 		t.Fatal(code)
 	}
 	f.status("a", segment.StatusOK)
@@ -240,10 +245,10 @@ func TestCancelDrainJobRestoresSegmentStatus(t *testing.T) {
 	if r := f.report(id); r.Status != drain.Canceled || r.Message != "Drain job canceled" {
 		t.Errorf("canceled: %+v", r)
 	}
-	if code := f.CancelDrainJob(id); code != errcode.UnavailableInStatus {
+	if code := f.cancel(id); code != errcode.UnavailableInStatus {
 		t.Errorf("again: %v", code)
 	}
-	if code := f.CancelDrainJob(mastertest.ID(9)); code != errcode.JobNotFound {
+	if code := f.cancel(mastertest.ID(9)); code != errcode.JobNotFound {
 		t.Errorf("unknown: %v", code)
 	}
 	f.tick()
@@ -259,7 +264,7 @@ func TestCancelDrainJobRejectsActiveMoveTasks(t *testing.T) {
 	f.MustPut("x", "k", mib, on("a"))
 	id := f.job(drain.Request{Segments: []string{"a"}})
 	f.tick()
-	if code := f.CancelDrainJob(id); code != errcode.UnavailableInStatus {
+	if code := f.cancel(id); code != errcode.UnavailableInStatus {
 		t.Fatalf("with an active move: %v", code)
 	}
 	f.status("a", segment.StatusDraining)
@@ -270,7 +275,7 @@ func TestCancelDrainJobRejectsActiveMoveTasks(t *testing.T) {
 	if r := f.report(id); r.Failed != 1 || r.Blocked != 1 || r.Active != 0 {
 		t.Errorf("after the failure: %+v", r)
 	}
-	if code := f.CancelDrainJob(id); code != errcode.OK {
+	if code := f.cancel(id); code != errcode.OK {
 		t.Errorf("without: %v", code)
 	}
 	f.status("a", segment.StatusOK)
@@ -364,7 +369,7 @@ func TestDrainJobKeepsTheOnlyReadableCopy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.charged(map[string]uint64{"x": 2 * mib})
-	if code := f.CancelDrainJob(id); code != errcode.OK {
+	if code := f.cancel(id); code != errcode.OK {
 		t.Fatal(code)
 	}
 }
@@ -572,7 +577,7 @@ func TestDrainJobOfRemovedObjects(t *testing.T) {
 func TestFinishedDrainJobsAreForgottenAfterAThousand(t *testing.T) {
 	f := newFleet(t, 2)
 	first := f.job(drain.Request{Segments: []string{"a"}})
-	f.CancelDrainJob(first)
+	f.cancel(first)
 	kept := f.job(drain.Request{Segments: []string{"b"}})
 	var second segment.UUID
 	for i := range 1001 {
@@ -583,7 +588,7 @@ func TestFinishedDrainJobsAreForgottenAfterAThousand(t *testing.T) {
 		if i == 1 {
 			second = id
 		}
-		if code := f.CancelDrainJob(id); code != errcode.OK {
+		if code := f.cancel(id); code != errcode.OK {
 			t.Fatal(code)
 		}
 	}
@@ -598,5 +603,31 @@ func TestFinishedDrainJobsAreForgottenAfterAThousand(t *testing.T) {
 	}
 	if n := len(f.DrainJobs()); n != 1001 {
 		t.Errorf("%d jobs are remembered, want 1001", n)
+	}
+}
+
+func TestCancelDrainJobPatiently(t *testing.T) {
+	f := newFleet(t, 2)
+	for i := range 5 {
+		f.MustPut("x", fmt.Sprint("k", i), mib, on("a"))
+	}
+	id := f.job(drain.Request{Segments: []string{"a"}, Concurrency: 2})
+	f.tick()
+	if done, code := f.CancelDrainJob(id, true); done || code != errcode.OK {
+		t.Fatalf("done %v, %v", done, code)
+	}
+	f.tick()
+	if r := f.report(id); r.Status != drain.Running || r.Active != 2 || !r.Canceling {
+		t.Errorf("meanwhile: %+v", r)
+	}
+	f.status("a", segment.StatusDraining)
+	f.work(1)
+	f.tick()
+	if r := f.report(id); r.Status != drain.Canceled || r.Succeeded != 2 || r.Canceling {
+		t.Errorf("then: %+v", r)
+	}
+	f.status("a", segment.StatusOK)
+	if done, code := f.CancelDrainJob(id, true); done || code != errcode.UnavailableInStatus {
+		t.Errorf("again: %v, %v", done, code)
 	}
 }

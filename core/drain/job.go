@@ -82,6 +82,7 @@ type Report struct {
 	MigratedBytes                      uint64
 	Total, Remaining                   uint64
 	Message                            string
+	Canceling                          bool // it is canceled once no unit is being moved
 }
 
 // Job is one job. Its methods are safe for concurrent use.

@@ -18,6 +18,8 @@ var (
 	ErrNotFound = errors.New("no such drain job")
 	// ErrBusy says that a job can't be canceled now: it is over, or units are being moved.
 	ErrBusy = errors.New("drain job can't be canceled now")
+	// ErrLater says that a job will be canceled when no unit is being moved any more.
+	ErrLater = errors.New("drain job will be canceled")
 )
 
 // Jobs are all jobs of a master. The zero value is ready to be used. All methods are safe for
@@ -76,17 +78,22 @@ func (s *Jobs) Reports() []Report {
 
 // Cancel ends a job at now, in milliseconds since the epoch. undo is called with the lock of all
 // jobs held, so that nobody goes on with the job meanwhile. It fails with ErrNotFound and with
-// ErrBusy when the job is over or a unit is being moved.
-func (s *Jobs) Cancel(id segment.UUID, now int64, undo func()) error {
+// ErrBusy when the job is over or a unit is being moved; in the latter case and where later says so
+// with ErrLater.
+func (s *Jobs) Cancel(id segment.UUID, now int64, later bool, undo func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.byID[id]
 	switch {
 	case j == nil:
 		return ErrNotFound
-	case j.report.Status.Final(), j.report.Active > 0:
+	case j.report.Status.Final(), j.report.Active > 0 && !later:
 		return ErrBusy
+	case j.report.Active > 0:
+		j.report.Canceling = true
+		return ErrLater
 	}
+	j.report.Canceling = false
 	j.report.Status, j.report.UpdatedMs, j.report.Message = Canceled, now, canceledMessage
 	undo()
 	s.ended()

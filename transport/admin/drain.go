@@ -14,7 +14,7 @@ import (
 type Drains interface {
 	CreateDrainJob(drain.Request) (segment.UUID, errcode.Code)
 	QueryDrainJob(id segment.UUID) (drain.Report, errcode.Code)
-	CancelDrainJob(id segment.UUID) errcode.Code
+	CancelDrainJob(id segment.UUID, patient bool) (done bool, _ errcode.Code)
 	DrainJobs() []drain.Report
 }
 
@@ -42,7 +42,7 @@ func (s *Server) postDrainJob(w http.ResponseWriter, r *http.Request) {
 		respondCode(w, code)
 		return
 	}
-	respondJob(w, id, drain.Created)
+	respondJob(w, id, drain.Created.String())
 }
 
 func (s *Server) cancelDrainJob(w http.ResponseWriter, r *http.Request) {
@@ -50,16 +50,22 @@ func (s *Server) cancelDrainJob(w http.ResponseWriter, r *http.Request) {
 	if !ok || !s.ready(w) {
 		return
 	}
-	if code := s.state.Drains.CancelDrainJob(id); code != errcode.OK {
+	// when_idle is our own: the released masters only refuse while units are being moved.
+	done, code := s.state.Drains.CancelDrainJob(id, decoded(r.URL.RawQuery, "when_idle") == "true")
+	if code != errcode.OK {
 		respondCode(w, code)
 		return
 	}
-	respondJob(w, id, drain.Canceled)
+	if done {
+		respondJob(w, id, drain.Canceled.String())
+	} else {
+		respondJob(w, id, "CANCELING")
+	}
 }
 
-func respondJob(w http.ResponseWriter, id segment.UUID, status drain.Status) {
+func respondJob(w http.ResponseWriter, id segment.UUID, status string) {
 	b := stringField(boolField([]byte{'{'}, "success", true), "job_id", id.String())
-	b = stringField(b, "status", status.String())
+	b = stringField(b, "status", status)
 	respond(w, http.StatusOK, typeJSON, append(noError(b), '}'))
 }
 
@@ -81,21 +87,40 @@ func (s *Server) queryDrainJob(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, typeJSON, append(noError(b), '}'))
 }
 
-// getDrainJobs is a route of our own: all jobs, with what the original's does not say.
-func (s *Server) getDrainJobs(w http.ResponseWriter, _ *http.Request) {
+// getDrainJobs is a route of our own: all jobs, or the one with job_id, with what the released masters
+// don't say of them.
+func (s *Server) getDrainJobs(w http.ResponseWriter, r *http.Request) {
+	one := hasParam(r.URL.RawQuery, "job_id")
+	var id segment.UUID
+	if one {
+		var ok bool
+		if id, ok = jobID(w, r); !ok {
+			return
+		}
+	}
 	if !s.ready(w) {
 		return
 	}
+	var reports []drain.Report
+	if !one {
+		reports = s.state.Drains.DrainJobs()
+	} else if report, code := s.state.Drains.QueryDrainJob(id); code != errcode.OK {
+		respondCode(w, code)
+		return
+	} else {
+		reports = append(reports, report)
+	}
 	b := append(appendField(boolField([]byte{'{'}, "success", true), "data"), '[')
-	for i, report := range s.state.Drains.DrainJobs() {
-		if i > 0 {
+	for _, report := range reports {
+		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
 		b = appendReport(append(b, '{'), &report)
 		b = stringsField(b, "target_segments", report.Request.Targets)
 		b = uintField(b, "max_concurrency", uint64(report.Request.Concurrency))
 		b = uintField(b, "total_units", report.Total)
-		b = append(uintField(b, "remaining_units", report.Remaining), '}')
+		b = uintField(b, "remaining_units", report.Remaining)
+		b = append(boolField(b, "canceling", report.Canceling), '}')
 	}
 	respond(w, http.StatusOK, typeJSON, append(b, "]}"...))
 }

@@ -53,11 +53,15 @@ func TestDrainRoutes(t *testing.T) {
 		{"POST /api/v1/drain_jobs/query?job_id=7-8", "", 404, "404 Not Found"},
 		{"POST /api/v1/drain_jobs/cancel?job_id=1-1", "", 200, `{"success":true,"job_id":"1-1","status":"CANCELED","error_code":0,"error_message":""}`},
 		{"POST /api/v1/drain_jobs/cancel?job_id=7-8", "", 409, busy},
+		{"POST /api/v1/drain_jobs/cancel?job_id=7-8&when_idle=true", "", 200, `{"success":true,"job_id":"7-8","status":"CANCELING","error_code":0,"error_message":""}`},
 		{"POST /api/v1/drain_jobs/cancel?job_id=7-9", "", 404, noJob},
 		{"POST /api/v1/drain_jobs/cancel", `{"job_id":"7-8"}`, 400, badJob},
-		{"GET /api/v1/drain_jobs", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6},` +
+		{"GET /api/v1/drain_jobs", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"canceling":false},` +
 			`{"job_id":"1-1","type":0,"type_name":"DRAIN","status":0,"status_name":"CREATED","created_at_ms_epoch":0,"last_updated_at_ms_epoch":0,"segments":["c"],` +
-			`"succeeded_units":0,"failed_units":0,"blocked_units":0,"active_units":0,"migrated_bytes":0,"message":"","target_segments":[],"max_concurrency":1,"total_units":0,"remaining_units":0}]}`},
+			`"succeeded_units":0,"failed_units":0,"blocked_units":0,"active_units":0,"migrated_bytes":0,"message":"","target_segments":[],"max_concurrency":1,"total_units":0,"remaining_units":0,"canceling":false}]}`},
+		{"GET /api/v1/drain_jobs?job_id=7-8", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"canceling":false}]}`},
+		{"GET /api/v1/drain_jobs?job_id=7-9", "", 404, noJob},
+		{"GET /api/v1/drain_jobs?job_id=", "", 400, badJob},
 	} {
 		kind := typeJSON
 		if c.want == "404 Not Found" {

@@ -260,12 +260,12 @@ func (f *fake) QueryDrainJob(id segment.UUID) (drain.Report, errcode.Code) {
 	return drain.Report{}, errcode.JobNotFound
 }
 
-func (f *fake) CancelDrainJob(id segment.UUID) errcode.Code {
+func (f *fake) CancelDrainJob(id segment.UUID, patient bool) (bool, errcode.Code) {
 	r, code := f.QueryDrainJob(id)
-	if code == errcode.OK && (r.Active > 0 || r.Status.Final()) {
-		return errcode.UnavailableInStatus
+	if code == errcode.OK && r.Active > 0 && !patient {
+		code = errcode.UnavailableInStatus
 	}
-	return code
+	return r.Active == 0, code
 }
 
 func (f *fake) DrainJobs() []drain.Report { return f.drains }
