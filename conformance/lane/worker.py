@@ -1,9 +1,9 @@
 """One Mooncake client in a process of its own, driven by JSON lines.
 
 Run by the Python of a release's virtual environment, so it uses the standard library and that release only. Each
-line read is {"method": name, "args": [...], "kwargs": {...}}; each line written is {"result": value} or {"error": text}. Three
+line read is {"method": name, "args": [...], "kwargs": {...}}; each line written is {"result": value} or {"error": text}. Four
 methods are ours: "open" makes the store and calls setup, "hold" registers a buffer and keeps it for put_from and get_into,
-"bye" ends the process. Every other name is a method of MooncakeDistributedStore.
+"task" orders a copy or a move and waits for its end, "bye" ends the process. Every other name is a method of MooncakeDistributedStore.
 
 The libraries write to standard output as they please, so answers go to a private copy of it and descriptor 1 becomes
 standard error. The process ends when its input ends: no client outlives the lane.
@@ -14,6 +14,9 @@ import hashlib
 import json
 import os
 import sys
+import time
+
+TASK_SECONDS = 20  # the clients look for tasks once a second
 
 
 def content(seed, size):
@@ -71,12 +74,25 @@ class Driver:
             return {str(key): self.shown(item) for key, item in value.items()}
         if hasattr(value, "is_memory_replica"):
             if not value.is_memory_replica():
-                return {"status": str(value.status)}
+                return {"kind": "local disk" if value.is_local_disk_replica() else "disk", "status": str(value.status).split(".")[-1]}
             where = value.get_memory_descriptor().buffer_descriptor
             return {"endpoint": where.transport_endpoint, "size": where.size, "status": str(value.status).split(".")[-1]}
         if hasattr(value, "size") and hasattr(value, "ptr"):  # BufferHandle
             return {"$digest": digest(bytes(memoryview(value)))}
         return str(value)
+
+    def task(self, kind, *args):
+        """Orders a copy or a move and waits for its end: the code, or what has become of it."""
+        name, code = getattr(self.store, f"create_{kind}_task")(*args)
+        if code:
+            return [code]
+        deadline = time.monotonic() + TASK_SECONDS
+        while True:
+            seen, code = self.store.query_task(name)
+            told = [code] if code else [str(seen.type).split(".")[-1], str(seen.status).split(".")[-1], seen.message]
+            if code or told[1] in ("SUCCESS", "FAILED") or time.monotonic() > deadline:
+                return told
+            time.sleep(0.05)
 
     def call(self, method, args, kwargs):
         """Runs one method and gives its answer as JSON."""
@@ -91,6 +107,8 @@ class Driver:
             return self.store.register_buffer(ctypes.addressof(buffer), size)
         if method == "held":
             return {"$digest": digest(self.buffers[args[0]].raw[: args[1]])}
+        if method == "task":
+            return self.task(*args)
         answer = getattr(self.store, method)(*args, **kwargs)
         if method == "get":
             # The client gives nothing when a read outlasts the lease, as on a busy machine with the short leases of the

@@ -31,4 +31,4 @@ def scenario(body=None, *, slow=False, only_14=False):
     return register(body) if body else register
 
 
-from . import objects, memory, tenants, life  # noqa: E402,F401  (each registers its scenarios)
+from . import objects, memory, tenants, life, moves, disk  # noqa: E402,F401  (each registers its scenarios)

@@ -1,5 +1,6 @@
 """Where objects lie and how long they stay: replicas, preferences, pins and eviction."""
 
+import json
 import time
 
 from . import scenario
@@ -115,6 +116,30 @@ def pin_requests(run):
     ]
     run.note("requests", [a.put(f"r{i}", value, config(**settings)) for i, settings in enumerate(asked)])
     run.note("pins do not block removal", [a.put("p", value, config(with_hard_pin=True, soft_pin_action="ENABLE")), a.remove("p"), a.remove_all()])
+
+
+@scenario(only_14=True)
+def pin_routes(run):
+    """Soft pins that an operator sets and takes away over HTTP."""
+    master = run.master(eviction_high_watermark_ratio=0.5, eviction_ratio=0.25)
+    a = run.client("A", master, segment=32 * MB)
+    value = run.content("page", MB)
+
+    def ask(route, body):
+        return master.http("POST", f"/api/v1/{route}", body if isinstance(body, str) or body is None else json.dumps(body))
+
+    run.note("put", [a.put(f"k{i}", value) for i in range(5)])
+    run.note("pin", ask("soft_pin", {"keys": ["k0", "k1", "none", "k0"], "ttl_ms": 60000}))
+    run.note("pin without a time", ask("soft_pin", {"keys": ["k2"]}))
+    run.note("unpin", ask("soft_unpin", {"keys": ["k1", "none"]}))
+    run.note("put more", [[a.put(f"k{i}", value) for i in range(5, 17)], time.sleep(0.7), [key for key, seen in zip(KEYS, a.batch_is_exist(KEYS)) if seen == 1]])
+    wrong = [None, "x", {}, [], {"keys": []}, {"keys": "k0"}, {"keys": [1]}, {"keys": ["k16"], "ttl_ms": 0}, {"keys": ["k16"], "ttl_ms": -1}, {"keys": ["k16"], "ttl_ms": "5"}]
+    wrong += [{"keys": ["k16"], "ttl_ms": 10**12}, {"keys": ["k16"] * 4097, "ttl_ms": 5}]
+    wrong += [{"keys": ["k16"], "tenant_id": name, "ttl_ms": 5} for name in ("nobody", "", 5, "_bad")] + [{"keys": [""], "ttl_ms": 5}, {"keys": ["k16"], "more": 1, "ttl_ms": 5}]
+    for body in wrong:
+        label = json.dumps(body)[:60]
+        run.note(f"pin {label}", ask("soft_pin", body))
+        run.note(f"unpin {label}", ask("soft_unpin", {name: part for name, part in body.items() if name != "ttl_ms"} if isinstance(body, dict) else body))
 
 
 @scenario
