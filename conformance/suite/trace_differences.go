@@ -144,7 +144,6 @@ func (s *side) wipe(ctx context.Context, scoped string) error {
 		failed = append(failed,
 			rpc.Invoke(ctx, s.conn, wire.CopyRevoke, &wire.CopyRevokeRequest{ClientID: id, Key: key, TenantID: tenant}, &a),
 			rpc.Invoke(ctx, s.conn, wire.MoveRevoke, &wire.MoveRevokeRequest{ClientID: id, Key: key, TenantID: tenant}, &a),
-			rpc.Invoke(ctx, s.conn, wire.NotifyPromotionFailure, &wire.NotifyPromotionFailureRequest{ClientID: id, Key: key, TenantID: tenant}, &a),
 			rpc.Invoke(ctx, s.conn, wire.UpsertRevoke, &wire.UpsertRevokeRequest{ClientID: id, Key: key, ReplicaType: object.ReplicaAll, TenantID: tenant}, &a),
 		)
 	}

@@ -199,7 +199,7 @@ func (w *world) story() {
 			if w.chance(70) {
 				w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: disk, Key: key, TenantID: tenant}), scoped)
 			} else {
-				w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: disk, Key: key, TenantID: tenant}), scoped)
+				w.promotionFailed(tenant, key, disk)
 			}
 		},
 		func() {
@@ -242,7 +242,19 @@ func (w *world) promoteKey(tenant, key string, client segment.UUID) {
 	case 0, 1, 2:
 		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
 	case 3:
-		w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+		w.promotionFailed(tenant, key, client)
+	}
+}
+
+// promotionFailed ends a promotion. The original tries it again by itself within some tenths of a
+// second.
+func (w *world) promotionFailed(tenant, key string, client segment.UUID) {
+	o := call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: client, Key: key, TenantID: tenant})
+	if w.chance(10) {
+		o.rest = 700 * time.Millisecond
+		w.add(o, w.scoped(tenant, key))
+	} else {
+		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), w.scoped(tenant, key))
 	}
 }
 
@@ -258,7 +270,7 @@ func (w *world) promotionStep() {
 	case 2:
 		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
 	case 3:
-		w.add(call(wire.NotifyPromotionFailure, wire.NotifyPromotionFailureRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
+		w.promotionFailed(tenant, key, client)
 	}
 }
 

@@ -25,8 +25,9 @@ type op struct {
 	leases, minds bool
 	// settle is a segment that has to be gone on both sides before the trace goes on.
 	settle segment.UUID
-	// sleep is how long the trace waits before the operation.
-	sleep time.Duration
+	// rest is how long the trace waits after the operation if it was answered with success, for
+	// what the masters do by themselves.
+	rest time.Duration
 	// mask changes answers before they are compared, where the original chooses at random.
 	mask func(string) string
 	// setup operations are never left out when a trace is made shorter.
@@ -217,6 +218,9 @@ func (o *op) both(ctx context.Context, ref, ours *side) (*done, error) {
 	}
 	if err == nil && o.mask != nil {
 		d.want, d.got = o.mask(d.want), o.mask(d.got)
+	}
+	if err == nil && o.rest > 0 && d.want == "{}" {
+		time.Sleep(o.rest)
 	}
 	if err == nil && !o.settle.IsZero() {
 		err = errors.Join(ref.settled(o.settle), ours.settled(o.settle))
