@@ -27,7 +27,7 @@ def drain(stage):
     stage.say(f"{hosts * share} objects of {len(TENANTS)} tenants on {hosts} hosts, {before}")
 
     for client, source in zip(traffic, sources):
-        client.churn(f"load-{client.name}-", SIZE, f"still-{source.name}-", quarter, f"changing-{source.name}-")
+        client.churn(f"load-{client.name}-", SIZE, f"still-{source.name}-", share - quarter, f"changing-{source.name}-", quarter)
     job = ask(master, "POST", "/api/v1/drain_jobs", {"segments": [host.hostname for host in sources], "target_segments": [], "max_concurrency": 64 * hosts})["job_id"]
     started, told, low = time.monotonic(), 0, before
     limit = 120 if stage.quick else 900

@@ -16,6 +16,7 @@ from lane.worker import Driver, content, main  # noqa: E402
 
 # No memory yet, over quota yet; the key is being moved, copied or written.
 LATER = (-200, -703, -708, -714, -1700)
+PACE = 0.01  # seconds between rounds of traffic: an object that is read all the time is leased all the time, and waits
 READS = 50  # tries of one read: an answer that outlasts its lease is thrown away by the client
 
 
@@ -85,28 +86,28 @@ class Bulk(Driver):
                         found["local disk" if replica.is_local_disk_replica() else "disk"] += 1
         return dict(found)
 
-    def churn(self, prefix, size, watched, last, changing):
-        """Starts traffic in the background, until "churned": objects that come and go, reads of the objects watched0.. and upserts of changing0.. changing<last-1>."""
+    def churn(self, prefix, size, watched, still, changing, moving):
+        """Starts traffic in the background, until "churned": objects that come and go, reads of watched0.. watched<still-1> and upserts of changing0.. changing<moving-1>."""
         self.stop.clear()
         self.seen = {"rounds": 0, "codes": Counter(), "wrong": [], "versions": {}}
-        self.thread = threading.Thread(target=self.traffic, args=(prefix, size, watched, last, changing), daemon=True)
+        self.thread = threading.Thread(target=self.traffic, args=(prefix, size, watched, still, changing, moving), daemon=True)
         self.thread.start()
         return 0
 
-    def traffic(self, prefix, size, watched, last, changing):
+    def traffic(self, prefix, size, watched, still, changing, moving):
         """One round after the other until told to stop."""
         choice, seen = random.Random(prefix), self.seen
-        while not self.stop.is_set():
+        while not self.stop.wait(PACE):
             own, version = f"{prefix}{seen['rounds']}", seen["rounds"] + 1
             code, _ = self.written(own, expected(own, 0, size))
             seen["codes"][f"put {code}"] += 1
             if code == 0 and not self.read(own, expected(own, 0, size)):
                 seen["wrong"].append(own)
             seen["codes"][f"remove {self.store.remove(own, True)}"] += 1
-            key = f"{watched}{choice.randrange(last)}"
+            key = f"{watched}{choice.randrange(still)}"
             if not self.read(key, expected(key, 0, size)):
                 seen["wrong"].append(key)
-            key = f"{changing}{choice.randrange(last)}"
+            key = f"{changing}{choice.randrange(moving)}"
             code, _ = self.written(key, expected(key, version, size), write="upsert")
             seen["codes"][f"upsert {code}"] += 1
             if code == 0:
