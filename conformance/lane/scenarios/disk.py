@@ -57,7 +57,7 @@ def offloaded(run):
     note("all removed", [a.remove_all(True) >= 0, reader.batch_is_exist(names)])
 
 
-@scenario
+@scenario(slow=True)
 def offload_on_evict(run):
     """Objects are offloaded when memory runs out, and all of them can be read afterwards."""
     master = run.master(default_kv_lease_ttl=200, enable_offload="true", offload_on_evict="true")
@@ -77,7 +77,7 @@ def offload_on_evict(run):
 @scenario
 def promoted(run):
     """An object that is only on disk comes back into memory when it is read often enough."""
-    for threshold, wanted in ((2, ["local disk", "memory"]), (200, ["local disk"])):
+    for threshold, wanted in ((2, ["local disk", "memory"]),) if run.quick else ((2, ["local disk", "memory"]), (200, ["local disk"])):
         master = run.master(default_kv_lease_ttl=300, enable_offload="true", promotion_on_hit="true", promotion_admission_threshold=threshold)
         a = host(run, f"A{threshold}", master)
         reader, names = run.client(f"B{threshold}", master, segment=0), keys(BUCKET)

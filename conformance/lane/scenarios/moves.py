@@ -158,3 +158,17 @@ def drain_cancelled(run):
     note("empty", [run.until(lambda: job(master, empty, "status_name"), ["SUCCEEDED"], seconds=5), job(master, empty, "succeeded_units", "message"), status(master, b)])
     time.sleep(0.1)
     note("no segment left to drain to", [ask(master, "POST", "/api/v1/drain_jobs", {"segments": [a.hostname], "target_segments": [b.hostname]}), status(master, a)])
+
+
+@scenario
+def drain_redundant(run):
+    """A drain of an object that every target has already."""
+    master = run.master(default_kv_lease_ttl=300)
+    a, b = hosts(run, master, "AB")
+    value, note = run.content("v", 100 * KB), run.note
+    note("put", [a.put("two", value, config(replica_num=2)), where(b, "two"), a.put("one", value, config(preferred_segment=a.hostname))])
+    one = created(master, {"segments": [a.hostname]})
+    note("the other is moved", run.until(lambda: job(master, one, "succeeded_units", "active_units")[0] >= 1 and where(b, "one"), ["B COMPLETE"], seconds=10))
+    time.sleep(1.2)  # two more rounds of the drain
+    note("end", [job(master, one, "status_name", "blocked_units", "failed_units"), status(master, a)])
+    note("where", [where(b, "two"), b.get("two"), b.get("one")])
