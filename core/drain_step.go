@@ -98,6 +98,7 @@ func (m *Master) settleMoves(w *drainWork) {
 			w.failed(u.unit)
 		}
 	}
+	w.job.Update(func(r *drain.Report) { r.Total, r.Remaining = w.total, w.remaining() })
 }
 
 // onSource reports whether a unit is still where it has to leave.
@@ -149,7 +150,7 @@ func (m *Master) endDrain(w *drainWork) bool {
 				w.drained[i] = true
 			}
 		}
-		r.Total, r.Remaining = w.total, w.remaining()
+		r.Total, r.Remaining = w.total, w.remaining() // all objects may have been looked at since
 		switch {
 		case !over:
 			return

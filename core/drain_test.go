@@ -623,7 +623,7 @@ func TestCancelDrainJobPatiently(t *testing.T) {
 	f.status("a", segment.StatusDraining)
 	f.work(1)
 	f.tick()
-	if r := f.report(id); r.Status != drain.Canceled || r.Succeeded != 2 || r.Canceling {
+	if r := f.report(id); r.Status != drain.Canceled || r.Succeeded != 2 || r.Remaining != 3 || r.Canceling {
 		t.Errorf("then: %+v", r)
 	}
 	f.status("a", segment.StatusOK)

@@ -94,7 +94,7 @@ func (p *peers) ask(ctx context.Context, method, path string, body []byte) (*rep
 			tried = append(tried, address+": "+plainError(err))
 		default:
 			return nil, (&failure{code: exitUnreachable, text: fmt.Sprintf("%s: %s; it may have done what it was asked, or not", address, plainError(err))}).
-				hinting("look before trying again: mooncakectl policy show, mooncakectl policy history")
+				hinting("look before trying again: %s", look(path))
 		}
 	}
 	f := &failure{code: exitUnreachable, text: "no active master: " + strings.Join(tried, "; ")}
@@ -105,6 +105,14 @@ func (p *peers) ask(ctx context.Context, method, path string, body []byte) (*rep
 		return nil, f.hinting("is the master running? The address is that of its admin interface (--metrics_port, not --rpc_port) and comes from %s", p.from)
 	}
 	return nil, f.hinting("the address comes from %s", p.from)
+}
+
+// look names the commands that show what a change to a path has done.
+func look(path string) string {
+	if strings.HasPrefix(path, drainPath) {
+		return "mooncakectl drain list"
+	}
+	return "mooncakectl policy show, mooncakectl policy history"
 }
 
 func (p *peers) send(ctx context.Context, base, method, path string, body []byte) (*reply, error) {
