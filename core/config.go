@@ -42,7 +42,8 @@ type Config struct {
 	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many; where tenants are very many each has fewer
 	EnableDiskEviction bool
 	DiskQuotaBytes     uint64
-	As0313             bool    // where 0.3.13 and 0.3.14 differ by more than what the fields above say, do as 0.3.13
+	GlobalEviction     bool    // the pool gives up the oldest objects whoever owns them, as 0.3.13 does; else the same share of every tenant's
+	Release0313        bool    // answer as 0.3.13 where 0.3.14 answers differently and nothing else here decides
 	BreakerMinClients  int     // from how many clients on a mass expiry is held back once
 	BreakerShare       float64 // which share of them makes it a mass expiry
 

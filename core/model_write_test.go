@@ -30,6 +30,7 @@ func (m *model) put(tenantName string, w modelWrite) (o *modelObject, fresh bool
 	}
 	if old := t.objects[w.key]; old != nil {
 		if !old.writing || m.now <= old.started+int64(m.cfg.PutDiscardTimeout) {
+			m.look(tenantName, w.key, true) // it is leased if it can be read
 			return nil, false, errcode.ObjectAlreadyExists
 		}
 		t.drop(w.key)
@@ -123,12 +124,13 @@ func (m *model) end(tenantName, key string, client uint64, kind object.ReplicaTy
 		return errcode.ObjectNotFound
 	case o.owner != client:
 		return errcode.IllegalClient
+	case !coversMemory(kind) && !o.writing:
+		return errcode.InvalidWrite
 	case !coversMemory(kind):
 		return errcode.OK
 	}
-	o.sum = sum
 	if o.writing {
-		o.writing = false
+		o.writing, o.sum = false, sum
 		switch {
 		case o.pin.action == object.SoftPinEnable && o.pin.ttl > 0:
 			o.soft = at + o.pin.ttl

@@ -104,7 +104,7 @@ func (m *Master) openPass(failed bool) bool {
 	if failed && p.target <= 0 {
 		return false
 	}
-	if m.cfg.As0313 {
+	if m.cfg.GlobalEviction {
 		m.openOldest()
 		return true
 	}
@@ -122,7 +122,7 @@ func (m *Master) openPass(failed bool) bool {
 func (m *Master) bite(objects int, except object.Ref) int {
 	p := &m.pass
 	var g got
-	if m.cfg.As0313 {
+	if m.cfg.GlobalEviction {
 		g = m.biteOldest(objects, except)
 	}
 	for g.objects < objects && p.next() {

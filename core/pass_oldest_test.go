@@ -19,7 +19,7 @@ func TestWhoGivesWhenThePoolIsFull(t *testing.T) {
 		old, new int
 	}{{true, 25, 84}, {false, 30, 79}} {
 		t.Run(fmt.Sprint("as 0.3.13: ", c.as0313), func(t *testing.T) {
-			m := mastertest.New(t, mastertest.Strict, func(cfg *core.Config) { cfg.As0313, cfg.TenantWatermark = c.as0313, 0 })
+			m := mastertest.New(t, mastertest.Strict, func(cfg *core.Config) { cfg.GlobalEviction, cfg.TenantWatermark = c.as0313, 0 })
 			m.Mount(1, "seg", 128*size)
 			m.Policies("old", 64*size, "new", 128*size)
 			for i := range 32 {
@@ -58,7 +58,7 @@ func TestWhoGivesWhenThePoolIsFull(t *testing.T) {
 func TestOldestFirstTakesSoftPinsLast(t *testing.T) {
 	const size = 64 << 10
 	m := mastertest.New(t, func(cfg *core.Config) {
-		cfg.As0313, cfg.EvictionRatio, cfg.EvictionWatermark = true, 0.8, 0.5
+		cfg.GlobalEviction, cfg.EvictionRatio, cfg.EvictionWatermark = true, 0.8, 0.5
 	})
 	m.Mount(1, "seg", 20*size)
 	for i := range 20 {

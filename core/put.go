@@ -2,6 +2,7 @@ package core
 
 import (
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"sync"
 
@@ -30,6 +31,7 @@ type write struct {
 	ids       uint64                // replica ids reserved for the key and not used yet
 	nextID    uint64                // the first of them
 	firstID   uint64                // of those reserved for a batch; zero without
+	batch     bool                  // one of several of a request
 	followed  bool                  // config names the node of the batch's first object
 	room      [4]segment.Allocation // scratch
 	now       int64                 // when the write begins
@@ -108,9 +110,10 @@ func (m *Master) finish(w *write) {
 // maxTogether is for how many replicas of each key a batch reserves ids.
 const maxTogether = 4
 
-// reserve takes the ids of a batch from the master's counter at once. They are in the order of its
+// reserve makes w the writes of a batch and takes their ids from the master's counter at once. They are in the order of its
 // keys, whatever order those are written in; what is not used stays unused.
 func (w *write) reserve(m *Master, keys int) {
+	w.batch = true
 	if n := w.config.ReplicaNum; n <= maxTogether {
 		n *= uint64(keys)
 		w.firstID = m.replicaID.Add(n) - n + 1
@@ -170,7 +173,6 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 	case c.ReplicaNum == 0 && c.NoFReplicaNum == 0 && c.DFSReplicaNum == 0,
 		w.key == "", w.size == 0,
 		c.DFSReplicaNum > 1,
-		c.DFSReplicaNum > 0 && c.ReplicaNum == 0,
 		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default,
 		c.NoFReplicaNum > 0: // no NVMe-oF pool here, as in the released builds
 		return errcode.InvalidParams
@@ -183,13 +185,10 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 	}
 	w.pin = pin
 	hi, charge := bits.Mul64(w.size, c.ReplicaNum)
-	if hi != 0 || charge > tenant.MaxBytes {
-		if m.cfg.MultiTenant {
-			return errcode.InvalidParams
-		}
-		return errcode.NoAvailableHandle
+	if hi != 0 {
+		charge = math.MaxUint64
 	}
-	w.charge = charge
+	w.charge = charge // more than any quota is refused in admit, after what else is wrong
 	w.place = segment.Request{
 		Size:             w.size,
 		Replicas:         c.ReplicaNum,
@@ -250,7 +249,14 @@ func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out
 		return out, 0, errcode.TenantNotRegistered
 	}
 	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
-		m.counters.alreadyExists.Add(1)
+		if !o.InFlight() && !m.cfg.Release0313 && sh.Readable(o) {
+			sh.Lease(o, w.now, m.cfg.LeaseTTL.Nanoseconds()) // who finds it written already is going to read it
+		}
+		if w.batch {
+			m.counters.batchAlreadyExists.Add(1)
+		} else {
+			m.counters.alreadyExists.Add(1)
+		}
 		return out, 0, errcode.ObjectAlreadyExists
 	}
 	return m.admit(k, sh, h, w, nil, out)
@@ -279,6 +285,12 @@ func (m *Master) discardWrite(k *keeper, sh *object.Shard, o *object.Object) {
 // another size that it replaces. On TenantQuotaExceeded deficit is what has to be released
 // first. The shard is locked; nothing has changed unless the code is OK.
 func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
+	if w.charge > tenant.MaxBytes {
+		if m.cfg.MultiTenant {
+			return out, 0, errcode.InvalidParams
+		}
+		return out, 0, errcode.NoAvailableHandle
+	}
 	var credit uint64
 	if old != nil {
 		credit = old.Ledger.Total()
@@ -391,22 +403,15 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	case o.Owner != client:
 		return errcode.IllegalClient
 	}
-	replicas := sh.Replicas(o)
-	ended := 0
-	for i := range replicas {
-		if r := &replicas[i]; isProcessing(r) && kind.Covers(r.Kind) {
-			if !o.InFlight() {
-				return errcode.InvalidWrite
-			}
-			r.Status = object.ReplicaComplete
-			ended++
+	ended, covered := m.completeReplicas(sh, o, kind)
+	if ended == 0 {
+		if !o.InFlight() && covered == 0 {
+			return errcode.InvalidWrite
 		}
+		return errcode.OK // a repeated end; it changes nothing
 	}
 	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
 		sh.SetChecksum(o, meta.Checksum)
-	}
-	if ended == 0 {
-		return errcode.OK
 	}
 	sh.CommitPin(o, now)
 	m.settle(k, sh, o)
@@ -414,6 +419,24 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	m.enqueue(k, sh, o, now)
 	m.written(k, sh, o, kind)
 	return errcode.OK
+}
+
+// completeReplicas marks the replicas of a type that are being written complete, and returns how many those
+// were and how many there are of the type.
+func (m *Master) completeReplicas(sh *object.Shard, o *object.Object, kind object.ReplicaType) (ended, covered int) {
+	replicas := sh.Replicas(o)
+	for i := range replicas {
+		r := &replicas[i]
+		if !r.Primary() || !kind.Covers(r.Kind) {
+			continue
+		}
+		covered++
+		if r.Status == object.ReplicaProcessing {
+			r.Status = object.ReplicaComplete
+			ended++
+		}
+	}
+	return ended, covered
 }
 
 // PutRevoke takes back the replicas of the given kind of a write in flight; their memory is

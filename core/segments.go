@@ -32,7 +32,7 @@ func allocationCode(err error) errcode.Code {
 }
 
 // MountSegment adds a client's memory to the pool; it is a sign of life. Mounting what is
-// mounted succeeds. It answers InvalidParams for an address or size of zero and
+// mounted succeeds, if nothing else about it has changed. It answers InvalidParams for an address or size of zero and
 // UnavailableInStatus while the segment is being unmounted.
 func (m *Master) MountSegment(info segment.Info, client segment.UUID) errcode.Code {
 	m.mounting.Lock()

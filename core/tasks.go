@@ -10,7 +10,7 @@ import (
 )
 
 // release0313 reports whether details that differ between releases are those of 0.3.13.
-func (m *Master) release0313() bool { return false }
+func (m *Master) release0313() bool { return m.cfg.Release0313 }
 
 func newTaskQueue(c *TaskConfig) *task.Queue {
 	return task.NewQueue(task.Limits{
@@ -20,14 +20,29 @@ func newTaskQueue(c *TaskConfig) *task.Queue {
 	})
 }
 
+// TaskStats count tasks, and copies and moves whoever asked for them.
+type TaskStats struct {
+	Queue                 task.Counts
+	UnderWay              int64  // copies and moves that have begun and not ended
+	Copied, Moved, Failed uint64 // how many ended how; taken back, lost and timed out is Failed
+	Dynamic               DynamicStat
+}
+
+func (m *Master) taskStats() TaskStats {
+	c := &m.counters.replications
+	return TaskStats{
+		Queue: m.tasks.Counts(), Copied: c.copied.Load(), Moved: c.moved.Load(), Failed: c.failed.Load(),
+		Dynamic: m.dynamic.stat(),
+	}
+}
+
 // at returns this instant on both clocks.
 func (m *Master) at() task.Time { return task.Time{Now: m.clock.Now(), Wall: m.wall()} }
 
 // CreateCopyTask asks the client that owns a replica of an object to copy it to the segments called
 // targets, and returns the task's id. It answers TenantNotRegistered, InvalidParams without targets,
 // ObjectNotFound, InvalidParams for a target that is not mounted, UnavailableInStatus for one that
-// takes no allocations, InternalError when the object has no replica in memory, and
-// TaskPendingLimitExceeded.
+// takes no allocations and for an object that has no readable replica in memory, and TaskPendingLimitExceeded.
 func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segment.UUID, errcode.Code) {
 	k, code := m.writer(tenantName)
 	if code != errcode.OK {
@@ -37,9 +52,10 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 		return segment.UUID{}, errcode.InvalidParams
 	}
 	var sources []*segment.Mounted
-	code = m.holders(k, key, func(r *object.Replica) bool {
-		sources = append(sources, r.Memory.Seg())
-		return true
+	code = m.holders(k, key, func(r *object.Replica) {
+		if r.Readable() {
+			sources = append(sources, r.Memory.Seg())
+		}
 	})
 	if code != errcode.OK {
 		return segment.UUID{}, code
@@ -48,7 +64,7 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 		return segment.UUID{}, code
 	}
 	if len(sources) == 0 {
-		return segment.UUID{}, errcode.InternalError
+		return segment.UUID{}, errcode.UnavailableInStatus
 	}
 	source := sources[m.rand.Uint64N(uint64(len(sources)))]
 	p := task.CopyPayload{TenantID: k.name, Key: key, Source: source.Info.Name, Targets: targets}
@@ -56,20 +72,24 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 }
 
 // CreateMoveTask asks the client that owns an object's replica on the segment called source to move
-// it to the one called target, and returns the task's id. It answers TenantNotRegistered, ObjectNotFound,
-// InvalidParams when both are the same, the target is not mounted or the source has no replica,
-// UnavailableInStatus for a target that takes no allocations, and TaskPendingLimitExceeded.
+// it to the one called target, and returns the task's id. It answers TenantNotRegistered, InvalidParams
+// when both are the same, ObjectNotFound (before, as release 0.3.13), InvalidParams when the target is
+// not mounted or the source has no replica, UnavailableInStatus for a target that takes no allocations and
+// for a replica that can't be read, and TaskPendingLimitExceeded.
 func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment.UUID, errcode.Code) {
 	k, code := m.writer(tenantName)
 	if code != errcode.OK {
 		return segment.UUID{}, code
 	}
+	if source == target && !m.release0313() {
+		return segment.UUID{}, errcode.InvalidParams
+	}
 	var from *segment.Mounted
-	code = m.holders(k, key, func(r *object.Replica) bool {
-		if seg := r.Memory.Seg(); seg.Info.Name == source {
-			from = seg
+	ready := false
+	code = m.holders(k, key, func(r *object.Replica) {
+		if seg := r.Memory.Seg(); !ready && seg.Info.Name == source {
+			from, ready = seg, r.Readable()
 		}
-		return from == nil
 	})
 	if code != errcode.OK {
 		return segment.UUID{}, code
@@ -80,16 +100,18 @@ func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment
 	if code := m.taskTargets([]string{target}); code != errcode.OK {
 		return segment.UUID{}, code
 	}
-	if from == nil {
+	switch {
+	case from == nil:
 		return segment.UUID{}, errcode.InvalidParams
+	case !ready:
+		return segment.UUID{}, errcode.UnavailableInStatus
 	}
 	p := task.MovePayload{TenantID: k.name, Key: key, Source: source, Target: target}
 	return m.submit(from.Client, task.Move, p.JSON())
 }
 
-// holders calls f for the replicas that an object has in memory until f returns false. It answers
-// ObjectNotFound.
-func (m *Master) holders(k *keeper, key string, f func(*object.Replica) bool) errcode.Code {
+// holders calls f for the replicas that an object has in memory. It answers ObjectNotFound.
+func (m *Master) holders(k *keeper, key string, f func(*object.Replica)) errcode.Code {
 	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
@@ -99,8 +121,8 @@ func (m *Master) holders(k *keeper, key string, f func(*object.Replica) bool) er
 	}
 	all := sh.Replicas(o)
 	for i := range all {
-		if r := &all[i]; r.Kind == object.KindMemory && !f(r) {
-			break
+		if r := &all[i]; r.Kind == object.KindMemory {
+			f(r)
 		}
 	}
 	return errcode.OK
@@ -125,9 +147,13 @@ func (m *Master) FetchTasks(client segment.UUID, n uint64) ([]task.Assignment, e
 	return m.tasks.Fetch(client, n, m.at()), errcode.OK
 }
 
-// MarkTaskToComplete ends a task as its client says. It answers InvalidParams for a state that is no
-// end, TaskNotFound, and IllegalClient for another client's task. A task that has ended stays as it is.
+// MarkTaskToComplete ends a task as its client says. It answers UnavailableInStatus for a client
+// that is not known, InvalidParams for a state that is no end, TaskNotFound, and IllegalClient for another
+// client's task. A task that has ended stays as it is.
 func (m *Master) MarkTaskToComplete(client segment.UUID, c task.Completion) errcode.Code {
+	if code := m.known(client); code != errcode.OK {
+		return code
+	}
 	return taskCode(m.tasks.Complete(client, c, m.at()))
 }
 

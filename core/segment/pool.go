@@ -36,10 +36,10 @@ func NewPool(strategy Strategy, rnd Rand) *Pool {
 	return p
 }
 
-// Mount adds a segment and reports whether it is new: one mounted already with the same id and
-// in status OK is returned as it is, whatever else differs. Several segments may have the same
-// name. It fails with ErrInvalid when address or size is zero and with ErrUnavailable when the
-// id is mounted in another status. A new segment is not suspended, whatever its client's other
+// Mount adds a segment and reports whether it is new: one mounted already with the same id, in
+// status OK, is returned. Several segments may have the same name. It fails with ErrInvalid when
+// address or size is zero or the id is mounted with other fields or by another client, and with
+// ErrUnavailable when it is mounted in another status. A new segment is not suspended, whatever its client's other
 // segments are.
 func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error) {
 	if !info.usable() {
@@ -48,8 +48,11 @@ func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m = p.byID[info.ID]; m != nil {
-		if m.Status() != StatusOK {
+		switch {
+		case m.Status() != StatusOK:
 			return nil, false, ErrUnavailable
+		case m.Client != client || !m.Info.equal(&info):
+			return nil, false, ErrInvalid
 		}
 		return m, false, nil
 	}

@@ -96,8 +96,14 @@ func TestMountSegmentDuplicate(t *testing.T) {
 	p := NewPool(StrategyRandom, rolls{})
 	m := mount(t, p, info(1, "a", 16*mib), alice)
 	other := info(1, "b", 32*mib)
-	if again, fresh, err := p.Mount(other, bob); err != nil || fresh || again != m || m.Info.Name != "a" {
-		t.Errorf("same id: %v, new %v, %v", again, fresh, err)
+	if again, fresh, err := p.Mount(m.Info, alice); err != nil || fresh || again != m {
+		t.Errorf("the same again: %v, new %v, %v", again, fresh, err)
+	}
+	if _, fresh, err := p.Mount(other, alice); !errors.Is(err, ErrInvalid) || fresh || m.Info.Name != "a" {
+		t.Errorf("same id, other fields: new %v, %v", fresh, err)
+	}
+	if _, _, err := p.Mount(m.Info, bob); !errors.Is(err, ErrInvalid) {
+		t.Errorf("same id, another client: %v", err)
 	}
 	if p.Len() != 1 || p.CapacityBytes() != 16*mib {
 		t.Error("mounted twice")

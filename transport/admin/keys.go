@@ -36,7 +36,12 @@ func (s *Server) getKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var list object.ReplicaList
-	if code := s.state.Objects.AdminReplicas(name, key, &list); code != errcode.OK {
+	switch code := s.state.Objects.AdminReplicas(name, key, &list); code {
+	case errcode.OK:
+	case errcode.ReplicaIsNotReady: // here as missing as a key that isn't there
+		respond(w, http.StatusNotFound, typeJSON, errorBody(code, code.Name()))
+		return
+	default:
 		respondCode(w, code)
 		return
 	}
