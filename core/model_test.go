@@ -22,6 +22,7 @@ type model struct {
 	segs    []*modelSegment // in mount order
 	clients map[uint64]*modelClient
 	timers  []modelTimer
+	made    int // objects so far
 }
 
 type modelTenant struct {
@@ -39,6 +40,7 @@ type modelObject struct {
 	at                           []*modelSegment
 	writing, hard                bool
 	started, lease, soft         int64
+	age                          int // which was made first, of those whose leases end together
 	pin                          modelPin
 	sum                          *uint64
 	pending, committed, replaced uint64

@@ -95,6 +95,8 @@ func (m *model) admit(t *modelTenant, w modelWrite, old *modelObject) (o *modelO
 		}
 		t.changed[o.group] = true
 	}
+	m.made++
+	o.age = m.made
 	t.objects[w.key] = o
 	return o, true, errcode.OK
 }
@@ -195,7 +197,9 @@ func (m *model) evict(t *modelTenant, bytes uint64, all bool, except *modelObjec
 				line = append(line, o)
 			}
 		}
-		slices.SortFunc(line, func(a, b *modelObject) int { return cmp.Compare(rank(a), rank(b)) })
+		slices.SortFunc(line, func(a, b *modelObject) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.age, b.age))
+		})
 		for _, o := range line {
 			if got >= bytes || slices.Contains(victims, o) {
 				continue
