@@ -2,7 +2,6 @@ package core
 
 import (
 	"hash/maphash"
-	"math"
 	"math/bits"
 	"sync"
 
@@ -173,6 +172,7 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 	case c.ReplicaNum == 0 && c.NoFReplicaNum == 0 && c.DFSReplicaNum == 0,
 		w.key == "", w.size == 0,
 		c.DFSReplicaNum > 1,
+		c.DFSReplicaNum > 0 && c.ReplicaNum == 0,
 		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default,
 		c.NoFReplicaNum > 0: // no NVMe-oF pool here, as in the released builds
 		return errcode.InvalidParams
@@ -185,10 +185,13 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 	}
 	w.pin = pin
 	hi, charge := bits.Mul64(w.size, c.ReplicaNum)
-	if hi != 0 {
-		charge = math.MaxUint64
+	if hi != 0 || charge > tenant.MaxBytes {
+		if m.cfg.MultiTenant {
+			return errcode.InvalidParams
+		}
+		return errcode.NoAvailableHandle
 	}
-	w.charge = charge // more than any quota is refused in admit, after what else is wrong
+	w.charge = charge
 	w.place = segment.Request{
 		Size:             w.size,
 		Replicas:         c.ReplicaNum,
@@ -249,9 +252,6 @@ func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out
 		return out, 0, errcode.TenantNotRegistered
 	}
 	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
-		if !o.InFlight() && !m.cfg.Release0313 && sh.Readable(o) {
-			sh.Lease(o, w.now, m.cfg.LeaseTTL.Nanoseconds()) // who finds it written already is going to read it
-		}
 		if w.batch {
 			m.counters.batchAlreadyExists.Add(1)
 		} else {
@@ -285,12 +285,6 @@ func (m *Master) discardWrite(k *keeper, sh *object.Shard, o *object.Object) {
 // another size that it replaces. On TenantQuotaExceeded deficit is what has to be released
 // first. The shard is locked; nothing has changed unless the code is OK.
 func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
-	if w.charge > tenant.MaxBytes {
-		if m.cfg.MultiTenant {
-			return out, 0, errcode.InvalidParams
-		}
-		return out, 0, errcode.NoAvailableHandle
-	}
 	var credit uint64
 	if old != nil {
 		credit = old.Ledger.Total()
@@ -403,15 +397,22 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	case o.Owner != client:
 		return errcode.IllegalClient
 	}
-	ended, covered := m.completeReplicas(sh, o, kind)
-	if ended == 0 {
-		if !o.InFlight() && covered == 0 {
-			return errcode.InvalidWrite
+	replicas := sh.Replicas(o)
+	ended := 0
+	for i := range replicas {
+		if r := &replicas[i]; isProcessing(r) && kind.Covers(r.Kind) {
+			if !o.InFlight() {
+				return errcode.InvalidWrite
+			}
+			r.Status = object.ReplicaComplete
+			ended++
 		}
-		return errcode.OK // a repeated end; it changes nothing
 	}
 	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
 		sh.SetChecksum(o, meta.Checksum)
+	}
+	if ended == 0 {
+		return errcode.OK
 	}
 	sh.CommitPin(o, now)
 	m.settle(k, sh, o)
@@ -419,24 +420,6 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	m.enqueue(k, sh, o, now)
 	m.written(k, sh, o, kind)
 	return errcode.OK
-}
-
-// completeReplicas marks the replicas of a type that are being written complete, and returns how many those
-// were and how many there are of the type.
-func (m *Master) completeReplicas(sh *object.Shard, o *object.Object, kind object.ReplicaType) (ended, covered int) {
-	replicas := sh.Replicas(o)
-	for i := range replicas {
-		r := &replicas[i]
-		if !r.Primary() || !kind.Covers(r.Kind) {
-			continue
-		}
-		covered++
-		if r.Status == object.ReplicaProcessing {
-			r.Status = object.ReplicaComplete
-			ended++
-		}
-	}
-	return ended, covered
 }
 
 // PutRevoke takes back the replicas of the given kind of a write in flight; their memory is

@@ -8,12 +8,13 @@ import (
 
 // counters are the events that can't be read from the state.
 type counters struct {
-	alreadyExists, allocFailures, partial, discards, releases atomic.Uint64
-	evictionAttempts, evictionSuccesses                       atomic.Uint64
-	evictedKeys, evictedBytes                                 atomic.Uint64
-	strayLookups                                              atomic.Uint64 // of tenants without objects
-	ledgerErrors                                              atomic.Uint64
-	valueSizes                                                [stripes]sizeHistogram
+	alreadyExists, batchAlreadyExists          atomic.Uint64
+	allocFailures, partial, discards, releases atomic.Uint64
+	evictionAttempts, evictionSuccesses        atomic.Uint64
+	evictedKeys, evictedBytes                  atomic.Uint64
+	strayLookups                               atomic.Uint64 // of tenants without objects
+	ledgerErrors                               atomic.Uint64
+	valueSizes                                 [stripes]sizeHistogram
 }
 
 // stripes is how many copies there are of what every write counts, so that cores don't wait for
@@ -87,10 +88,12 @@ type SegmentStat struct {
 	Allocated, Capacity uint64
 }
 
-// TenantStat counts what happened to a tenant's writes and objects since start.
+// TenantStat is what a tenant has, and what happened to its writes and objects since start.
 type TenantStat struct {
-	Tenant                 string
-	Rejected, EvictedBytes uint64
+	Tenant                  string
+	Keys, InFlightWrites    int64
+	Rejected, EvictedBytes  uint64
+	Lookups, Hits, HitBytes uint64
 }
 
 // ClientStat counts clients and what became of them.
@@ -107,12 +110,12 @@ type Stats struct {
 	MemCacheHits, FileCacheHits, MemCacheHitBytes, FileCacheHitBytes, ValidGets, TotalGets uint64
 	SuccessfulEvictions, AttemptedEvictions, EvictedKeys, EvictedBytes                     uint64
 	PutStartDiscards, PutStartReleases, PutStartAllocFailures, PutStartPartialAllocations  uint64
-	PutStartAlreadyExists                                                                  uint64
+	PutStartAlreadyExists, BatchPutStartAlreadyExists                                      uint64
 	LedgerErrors                                                                           uint64
 	DiscardedStagingBytes                                                                  int64
 	Segments                                                                               []SegmentStat
 	ValueSizes                                                                             Histogram
-	Tenants                                                                                []TenantStat
+	Tenants                                                                                []TenantStat // those of which something is not 0
 	Clients                                                                                ClientStat
 }
 
@@ -131,6 +134,7 @@ func (m *Master) Stats() Stats {
 		PutStartAllocFailures:      c.allocFailures.Load(),
 		PutStartPartialAllocations: c.partial.Load(),
 		PutStartAlreadyExists:      c.alreadyExists.Load(),
+		BatchPutStartAlreadyExists: c.batchAlreadyExists.Load(),
 		LedgerErrors:               c.ledgerErrors.Load(),
 		TotalGets:                  c.strayLookups.Load(),
 		DiscardedStagingBytes:      m.parked.bytes.Load(),
@@ -144,14 +148,18 @@ func (m *Master) Stats() Stats {
 		s.InFlightWrites += inFlight
 		s.MemCacheNums += max(keys-inFlight, 0)
 		s.SoftPinnedKeys += int64(k.space.Order.PinnedLen(now))
+		t := TenantStat{Tenant: k.name, Keys: keys, InFlightWrites: inFlight, Rejected: k.acct.Rejected(), EvictedBytes: k.acct.EvictedBytes()}
 		for i := range k.space.Shards() {
 			sh := &k.space.Shards()[i]
-			s.MemCacheHits += sh.Hits.Load()
-			s.MemCacheHitBytes += sh.HitBytes.Load()
-			s.TotalGets += sh.Lookups.Load()
+			t.Hits += sh.Hits.Load()
+			t.HitBytes += sh.HitBytes.Load()
+			t.Lookups += sh.Lookups.Load()
 		}
-		if r, e := k.acct.Rejected(), k.acct.EvictedBytes(); r != 0 || e != 0 {
-			s.Tenants = append(s.Tenants, TenantStat{Tenant: k.name, Rejected: r, EvictedBytes: e})
+		s.MemCacheHits += t.Hits
+		s.MemCacheHitBytes += t.HitBytes
+		s.TotalGets += t.Lookups
+		if t != (TenantStat{Tenant: k.name}) {
+			s.Tenants = append(s.Tenants, t)
 		}
 	})
 	s.ValidGets = s.MemCacheHits
