@@ -4,46 +4,74 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/mooncake-go/mooncake-master/core/client"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 )
 
-// replication is a copy or move that is to begin: who makes it, from which segment and to which.
+// replication is what a call about a copy or move says: who makes it, from which segment, and which
+// proposal of the master it follows, if any.
 type replication struct {
 	client segment.UUID
 	source string
 	move   bool
+	token  Proposal
+}
+
+// Proposal names a copy that the master itself wants: the calls about it have to give the same lease
+// and epoch as its task. The zero Proposal is a copy that somebody else wants.
+type Proposal struct {
+	Lease segment.UUID
+	Epoch uint64
 }
 
 // CopyStart begins to copy an object from the segment called source to others: it charges the tenant
 // and takes memory on each target that has no replica yet; the client then copies and calls CopyEnd
 // or CopyRevoke. The source is not evicted meanwhile.
 //
-// It answers TenantNotRegistered, SegmentNotFound and UnavailableInStatus about a target, ObjectNotFound,
-// ObjectHasReplicationTask while another copy or move is under way or the master is about to make one,
-// ReplicaNotFound when the source has no readable replica, TenantQuotaExceeded, and NoAvailableHandle
-// when a target is full. Then nothing has changed.
-func (m *Master) CopyStart(client segment.UUID, tenantName, key, source string, targets []string) (object.CopyPlan, errcode.Code) {
-	k, code := m.writer(tenantName)
+// It answers TenantNotRegistered, UnavailableInStatus for a client that is not known or is silent,
+// SegmentNotFound and UnavailableInStatus about a target, ObjectNotFound, ObjectHasReplicationTask while
+// another copy or move is under way or the master is about to make one, ReplicaNotFound when the source
+// has no complete replica and UnavailableInStatus when its client is silent, TenantQuotaExceeded, and
+// NoAvailableHandle when a target is full. Then nothing has changed.
+func (m *Master) CopyStart(id segment.UUID, tenantName, key, source string, targets []string) (object.CopyPlan, errcode.Code) {
+	k, code := m.copier(tenantName, id)
 	if code != errcode.OK {
 		return object.CopyPlan{}, code
 	}
 	if code := m.placeableTargets(targets); code != errcode.OK {
 		return object.CopyPlan{}, code
 	}
-	return m.startReplication(k, key, targets, &replication{client: client, source: source})
+	return m.startReplication(k, key, targets, &replication{client: id, source: source})
+}
+
+// copier finds the tenant of a copy that a client is to begin.
+func (m *Master) copier(tenantName string, id segment.UUID) (*keeper, errcode.Code) {
+	k, code := m.writer(tenantName)
+	if code == errcode.OK {
+		code = m.mayBegin(id)
+	}
+	return k, code
 }
 
 // MoveStart begins to move an object from one segment to another, as CopyStart does. Where the
 // target has a replica already, none is made and nothing is charged. It answers InvalidParams when both
-// are the same, and otherwise what CopyStart does, TenantNotRegistered last.
-func (m *Master) MoveStart(client segment.UUID, tenantName, key, source, target string) (object.MovePlan, errcode.Code) {
-	if source == target {
-		return object.MovePlan{}, errcode.InvalidParams
+// are the same, and otherwise what CopyStart does, TenantNotRegistered last; a copy that the master is
+// about to make is no obstacle.
+func (m *Master) MoveStart(id segment.UUID, tenantName, key, source, target string) (object.MovePlan, errcode.Code) {
+	code := m.named(tenantName)
+	if code == errcode.OK {
+		code = m.mayBegin(id)
 	}
-	if code := m.placeableTargets([]string{target}); code != errcode.OK {
+	if code == errcode.OK && source == target {
+		code = errcode.InvalidParams
+	}
+	if code == errcode.OK {
+		code = m.placeableTargets([]string{target})
+	}
+	if code != errcode.OK {
 		return object.MovePlan{}, code
 	}
 	k, code := m.request(tenantName)
@@ -53,7 +81,7 @@ func (m *Master) MoveStart(client segment.UUID, tenantName, key, source, target 
 	if code != errcode.OK {
 		return object.MovePlan{}, code
 	}
-	plan, code := m.startReplication(k, key, []string{target}, &replication{client: client, source: source, move: true})
+	plan, code := m.startReplication(k, key, []string{target}, &replication{client: id, source: source, move: true})
 	move := object.MovePlan{Source: plan.Source}
 	if len(plan.Targets) > 0 {
 		move.Target = &plan.Targets[0]
@@ -61,14 +89,31 @@ func (m *Master) MoveStart(client segment.UUID, tenantName, key, source, target 
 	return move, code
 }
 
+// mayBegin says whether a client may begin a copy or move: it has lent something and is not silent.
+// Release 0.3.13 doesn't ask.
+func (m *Master) mayBegin(id segment.UUID) errcode.Code {
+	if m.clients.State(id) != client.Active && !m.release0313() {
+		return errcode.UnavailableInStatus
+	}
+	return errcode.OK
+}
+
+// known says whether a client may speak about what it has begun: it has lent something, and is not gone.
+func (m *Master) known(id segment.UUID) errcode.Code {
+	if m.clients.State(id) == client.Offline && !m.release0313() {
+		return errcode.UnavailableInStatus
+	}
+	return errcode.OK
+}
+
 // placeableTargets says what is wrong with the names of segments that something is to be written to.
 func (m *Master) placeableTargets(names []string) errcode.Code {
 	for _, name := range names {
-		status, code := m.QuerySegmentStatus(name)
-		if code != errcode.OK {
-			return code
+		seg := m.pool.ByName(name)
+		if seg == nil {
+			return errcode.SegmentNotFound
 		}
-		if status != segment.StatusOK {
+		if seg.Status() != segment.StatusOK || seg.Suspended() {
 			return errcode.UnavailableInStatus
 		}
 	}
@@ -77,34 +122,49 @@ func (m *Master) placeableTargets(names []string) errcode.Code {
 
 // startReplication begins a copy or move whose targets are mounted.
 func (m *Master) startReplication(k *keeper, key string, targets []string, q *replication) (object.CopyPlan, errcode.Code) {
-	var plan object.CopyPlan
 	sh, h := k.space.Locate(key)
 	sh.Lock()
 	defer sh.Unlock()
 	o := m.current(k, sh, h, key)
-	if o == nil {
-		return plan, errcode.ObjectNotFound
+	switch {
+	case o == nil:
+		return object.CopyPlan{}, errcode.ObjectNotFound
+	case sh.Work(o, object.SlotReplication) != nil,
+		!q.move && m.dynamic.reserved(k.name, key, o.Ref(), m.clock.Now()):
+		return object.CopyPlan{}, errcode.ObjectHasReplicationTask
 	}
-	if sh.Work(o, object.SlotReplication) != nil {
-		return plan, errcode.ObjectHasReplicationTask
-	}
-	source := replicaOn(sh, o, q.source, readable)
-	if source == nil {
-		return plan, errcode.ReplicaNotFound
-	}
-	missing := make([]string, 0, len(targets))
+	return m.beginReplication(k, sh, o, missing(sh, o, targets), q)
+}
+
+// missing returns the targets that have no replica of an object.
+func missing(sh *object.Shard, o *object.Object, targets []string) []string {
+	var names []string
 	for _, name := range targets {
 		if replicaOn(sh, o, name, anyReplica) == nil {
-			missing = append(missing, name)
+			names = append(names, name)
 		}
 	}
-	allocs, charge, code := m.chargeTargets(k, sh, o.Size, missing)
+	return names
+}
+
+// beginReplication begins a copy or move to the targets, which have no replica yet. Nothing else
+// goes on with the object. The shard is locked for writing.
+func (m *Master) beginReplication(k *keeper, sh *object.Shard, o *object.Object, targets []string, q *replication) (object.CopyPlan, errcode.Code) {
+	var plan object.CopyPlan
+	source := replicaOn(sh, o, q.source, isComplete)
+	switch {
+	case source == nil:
+		return plan, errcode.ReplicaNotFound
+	case !source.Readable():
+		return plan, errcode.UnavailableInStatus
+	}
+	allocs, charge, code := m.chargeTargets(k, sh, o.Size, targets)
 	if code != errcode.OK {
 		return plan, code
 	}
 	w := &object.Work{
 		Slot: object.SlotReplication, Move: q.move, Client: q.client, Started: m.clock.Now(),
-		Sources: []uint64{source.ID}, Charge: charge,
+		Sources: []uint64{source.ID}, Charge: charge, Lease: q.token.Lease, Epoch: q.token.Epoch,
 	}
 	plan.Source = sh.DescribeOne(o, source)
 	for _, a := range allocs {
@@ -155,35 +215,37 @@ func replicaOn(sh *object.Shard, o *object.Object, name string, match func(*obje
 }
 
 // CopyEnd completes a copy of the client: what it has written can be read from now on. It answers
-// ObjectNotFound, ObjectNoReplicationTask, IllegalClient when somebody else copies, InvalidParams when
-// it is a move, and ReplicaIsGone when the source, or one of the targets, was lost meanwhile; of the
+// InvalidParams for an invalid tenant, UnavailableInStatus for a client that is not known, ObjectNotFound,
+// ObjectNoReplicationTask, IllegalClient when somebody else copies, InvalidParams when it is a move,
+// InvalidVersion when the master wanted it, and ReplicaIsGone when the source, or one of the targets, was lost meanwhile; of the
 // targets those that are left are kept if the source is there.
-func (m *Master) CopyEnd(client segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: client}, m.completeCopy)
+func (m *Master) CopyEnd(id segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: id}, m.completeCopy)
 }
 
 // CopyRevoke takes a copy of the client back. Codes are those of CopyEnd.
-func (m *Master) CopyRevoke(client segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: client}, m.revokeReplication)
+func (m *Master) CopyRevoke(id segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: id}, m.revokeReplication)
 }
 
 // MoveEnd completes a move of the client: the target can be read and the source can't from now on.
-// The source's memory is kept for the release timeout, since somebody may be reading it. It answers
-// ObjectNotFound, ObjectNoReplicationTask, IllegalClient when somebody else moves, InvalidParams
-// when it is a copy, and ReplicaIsGone when the source or the target was lost meanwhile; then what is
-// left stays as it was.
-func (m *Master) MoveEnd(client segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: client, move: true}, m.completeMove)
+// The source's memory is kept for the release timeout, since somebody may be reading it. Codes are
+// those of CopyEnd; when the source or the target was lost meanwhile, what is left stays as it was.
+func (m *Master) MoveEnd(id segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: id, move: true}, m.completeMove)
 }
 
 // MoveRevoke takes a move of the client back. Codes are those of MoveEnd.
-func (m *Master) MoveRevoke(client segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: client, move: true}, m.revokeReplication)
+func (m *Master) MoveRevoke(id segment.UUID, tenantName, key string) errcode.Code {
+	return m.endReplication(tenantName, key, &replication{client: id, move: true}, m.revokeReplication)
 }
 
 // endReplication ends what q says, if it is what goes on with the object, in the given way.
 func (m *Master) endReplication(tenantName, key string, q *replication, end func(*keeper, *object.Shard, *object.Object, *object.Work) errcode.Code) errcode.Code {
 	k, code := m.request(tenantName)
+	if code == errcode.OK {
+		code = m.known(q.client)
+	}
 	if code != errcode.OK {
 		return code
 	}
@@ -205,6 +267,8 @@ func (m *Master) endReplication(tenantName, key string, q *replication, end func
 		return errcode.IllegalClient
 	case w.Move != q.move:
 		return errcode.InvalidParams
+	case w.Lease != q.token.Lease || w.Epoch != q.token.Epoch:
+		return errcode.InvalidVersion
 	}
 	code = end(k, sh, o, w)
 	m.settle(k, sh, o)
@@ -212,29 +276,36 @@ func (m *Master) endReplication(tenantName, key string, q *replication, end func
 	return code
 }
 
-func (m *Master) revokeReplication(k *keeper, sh *object.Shard, o *object.Object, _ *object.Work) errcode.Code {
+func (m *Master) revokeReplication(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
 	m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
+	m.replicationEnded(w, false)
 	return errcode.OK
 }
 
 func (m *Master) completeCopy(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
+	good := alive
 	if !sourceThere(sh, o, w) {
-		m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
-		return errcode.ReplicaIsGone
+		good = noReplica
 	}
-	if _, kept := m.finishWork(k, sh, o, object.SlotReplication, alive, free); kept < len(w.Targets) {
+	_, kept := m.finishWork(k, sh, o, object.SlotReplication, good, free)
+	ok := kept == len(w.Targets) && sourceThere(sh, o, w)
+	m.replicationEnded(w, ok)
+	if !ok {
 		return errcode.ReplicaIsGone
 	}
 	return errcode.OK
 }
 
 func (m *Master) completeMove(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
+	good := alive
 	if !sourceThere(sh, o, w) {
-		m.finishWork(k, sh, o, object.SlotReplication, noReplica, free)
-		return errcode.ReplicaIsGone
+		good = noReplica
 	}
-	_, kept := m.finishWork(k, sh, o, object.SlotReplication, alive, free)
-	if kept < len(w.Targets) || !elsewhere(sh, o, w.Sources[0]) {
+	_, kept := m.finishWork(k, sh, o, object.SlotReplication, good, free)
+	// Where the target had a replica before, that one may have been lost meanwhile.
+	ok := kept == len(w.Targets) && sourceThere(sh, o, w) && elsewhere(sh, o, w.Sources[0])
+	m.replicationEnded(w, ok)
+	if !ok {
 		return errcode.ReplicaIsGone
 	}
 	sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))

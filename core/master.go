@@ -51,7 +51,8 @@ type Master struct {
 	pool    *segment.Pool
 	clients *client.Registry
 	tasks   *task.Queue
-	single  *keeper // the only tenant when strict tenants are off
+	dynamic *dynamic // nil when dynamic replication is off
+	single  *keeper  // the only tenant when strict tenants are off
 
 	started    int64 // on the clock
 	localFirst bool
@@ -105,6 +106,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		localFirst:  strategy == segment.StrategyLocalFirst,
 		keySeed:     maphash.MakeSeed(),
 		tasks:       newTaskQueue(&cfg.Tasks),
+		dynamic:     newDynamic(&cfg.DynamicReplication),
 		wakePool:    make(chan struct{}, 1),
 		wakeTenants: make(chan struct{}, 1),
 		clients: client.NewRegistry(

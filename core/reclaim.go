@@ -213,6 +213,9 @@ func (m *Master) giveUp(k *keeper, sh *object.Shard, o *object.Object, h *harves
 		h.given.objects++
 	}
 	if !o.Dead() {
+		if bytes > 0 {
+			m.dynamic.stripped(k.name, sh.Key(o), now)
+		}
 		sh.Spare(o)
 		m.enqueue(k, sh, o, now)
 	}

@@ -51,6 +51,9 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 	})
 	loop(tenantPeriod, m.wakeTenants, m.evictTenants)
 	loop(tidyPeriod, nil, m.tidy)
+	if m.dynamic != nil {
+		loop(dynamicPeriod, nil, m.stepDynamic)
+	}
 	loop(drainPeriod, nil, m.stepDrains)
 	wg.Wait()
 }
@@ -95,5 +98,6 @@ func (m *Master) Step() {
 	}
 	m.evictPool(failed, func() bool { return true })
 	m.evictTenants()
+	m.stepDynamic()
 	m.stepDrains()
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"sync/atomic"
 
+	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 )
 
@@ -15,6 +16,7 @@ type counters struct {
 	strayLookups                               atomic.Uint64 // of tenants without objects
 	ledgerErrors                               atomic.Uint64
 	valueSizes                                 [stripes]sizeHistogram
+	replications                               struct{ copied, moved, failed atomic.Uint64 }
 }
 
 // stripes is how many copies there are of what every write counts, so that cores don't wait for
@@ -117,6 +119,7 @@ type Stats struct {
 	ValueSizes                                                                             Histogram
 	Tenants                                                                                []TenantStat // those of which something is not 0
 	Clients                                                                                ClientStat
+	Tasks                                                                                  TaskStats
 }
 
 // Stats reads the numbers. It locks one shard after the other, for a moment each.
@@ -139,6 +142,7 @@ func (m *Master) Stats() Stats {
 		TotalGets:                  c.strayLookups.Load(),
 		DiscardedStagingBytes:      m.parked.bytes.Load(),
 		ValueSizes:                 sizes(&c.valueSizes),
+		Tasks:                      m.taskStats(),
 	}
 	now := m.clock.Now()
 	m.keepers(func(k *keeper) {
@@ -146,6 +150,7 @@ func (m *Master) Stats() Stats {
 		keys := int64(k.space.Len())
 		s.Keys += keys
 		s.InFlightWrites += inFlight
+		s.Tasks.UnderWay += int64(k.space.WorksInFlight(object.SlotReplication))
 		s.MemCacheNums += max(keys-inFlight, 0)
 		s.SoftPinnedKeys += int64(k.space.Order.PinnedLen(now))
 		t := TenantStat{Tenant: k.name, Keys: keys, InFlightWrites: inFlight, Rejected: k.acct.Rejected(), EvictedBytes: k.acct.EvictedBytes()}

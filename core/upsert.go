@@ -78,6 +78,7 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 	for i := range replicas {
 		replicas[i].Status = object.ReplicaProcessing
 	}
+	m.dynamic.rewritten(k.name, w.key)
 	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, w.now)
 	sh.WriteBegan(o)

@@ -23,15 +23,15 @@ func bindTasks(s *rpc.Server, m *core.Master) {
 		return nil
 	})
 	rpc.Handle(s, wire.DynamicReplicaCopyStart, func(_ *rpc.Call, q *wire.DynamicReplicaCopyStartRequest, a *errcode.Result[wire.CopyPlan]) error {
-		a.Code = m.CopyRefused(q.TenantID, q.Key, q.TgtSegments)
+		a.Value, a.Code = m.DynamicCopyStart(q.ClientID, q.TenantID, q.Key, q.SrcSegment, q.TgtSegments, core.Proposal{Lease: q.DynamicReplicationLeaseID, Epoch: q.DynamicReplicationVersionEpoch})
 		return nil
 	})
 	rpc.Handle(s, wire.DynamicReplicaCopyEnd, func(_ *rpc.Call, q *wire.DynamicReplicaCopyEndRequest, a *void) error {
-		a.Code = m.NoCopy(q.TenantID, q.Key)
+		a.Code = m.DynamicCopyEnd(q.ClientID, q.TenantID, q.Key, core.Proposal{Lease: q.DynamicReplicationLeaseID, Epoch: q.DynamicReplicationVersionEpoch})
 		return nil
 	})
 	rpc.Handle(s, wire.DynamicReplicaCopyRevoke, func(_ *rpc.Call, q *wire.DynamicReplicaCopyRevokeRequest, a *void) error {
-		a.Code = m.NoCopy(q.TenantID, q.Key)
+		a.Code = m.DynamicCopyRevoke(q.ClientID, q.TenantID, q.Key, core.Proposal{Lease: q.DynamicReplicationLeaseID, Epoch: q.DynamicReplicationVersionEpoch})
 		return nil
 	})
 	rpc.Handle(s, wire.MoveStart, func(_ *rpc.Call, q *wire.MoveStartRequest, a *errcode.Result[wire.MovePlan]) error {
