@@ -96,19 +96,26 @@ def main():
 def table(pairs, sides, reports):
     """Prints the rows, then whatever failed; gives the number of tests in which ours is worse, or without a comparison of those that failed."""
     print(f"{'check':<42} {'release':<8} " + " ".join(f"{SIDES[side] + ' passed/failed/skipped':<28}" for side in sides) + " verdict")
-    bad = 0
+    bad, shown = 0, []
     for name, release in pairs:
         row = [reports[name, release, side] for side in sides]
         found = worse(*row) if len(row) == 2 else [test for test, word, _ in row[0]["tests"] if word == "failed"]
         bad += len(found)
         verdict = ("ours is worse" if len(row) == 2 else "failed") + f" in {len(found)}" if found else "as good" if len(row) == 2 else "passed"
         print(f"{name:<42} {release:<8} " + " ".join(f"{told(report) + ' in ' + str(report['seconds']) + ' s':<28}" for report in row) + f" {verdict}")
-    for (name, release, side), report in reports.items():
-        failed = [entry for entry in report["tests"] if entry[1] == "failed"]
-        for test, _, why in failed:
-            print(f"\nFAILED {name} {release} on {SIDES[side]}: {test}\n    " + "\n    ".join(why.splitlines()[-6:]))
-        for log, lines in report["tails"].items() if failed and (side == OURS or len(sides) == 1) else ():
-            print(f"\n--- {name} {release} {log}\n    " + "\n    ".join(lines))
+        both = [test for test, word, _ in row[0]["tests"] if word == "failed" and len(row) == 2 and test not in found]
+        shown += [(f"{name} {release}", row[-1], found)] if found else []
+        for test in both:
+            print(f"    fails against the C++ master: {test}")
+    for title, report, found in shown:
+        for test, word, why in report["tests"]:
+            if test in found:
+                print(f"\nFAILED {title}: {test} {word}\n    " + "\n    ".join(why.splitlines()[-6:]))
+        missing = set(found) - {test for test, _, _ in report["tests"]}
+        if missing:
+            print(f"\nFAILED {title}: never ran: {', '.join(sorted(missing))}")
+        for log, lines in report["tails"].items():
+            print(f"\n--- {title} {log}\n    " + "\n    ".join(line[:300] for line in lines))
     return bad
 
 
