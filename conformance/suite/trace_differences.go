@@ -73,6 +73,9 @@ var (
 	}
 )
 
+// passedOver stands for what the caller doesn't want to hear of.
+var passedOver = &allowance{row: "-past", repair: wipeBoth}
+
 var allowances = []*allowance{oldForm, refusedUpsert, bothCharged, batchCharged, leasedUpsert}
 
 func (t *tracer) allow(c *traceConfig, history []*done) *allowance {
@@ -124,6 +127,9 @@ var errApart = errors.New("the sides stay apart")
 
 // wipeBoth makes an end of the objects that an operation was about, on both sides.
 func wipeBoth(ctx context.Context, d *done, ref, ours *side) error {
+	if len(d.touches) == 0 && d.want[:1] != d.got[:1] {
+		return fmt.Errorf("%w: %v is about everything", errApart, d.op)
+	}
 	for _, scoped := range d.touches {
 		for _, s := range []*side{ref, ours} {
 			if err := s.wipe(ctx, scoped); err != nil {

@@ -30,6 +30,8 @@ type side struct {
 
 	created map[int]segment.UUID    // the task that an operation created
 	names   map[segment.UUID]string // what to call it
+	taken   map[string]taskPayload  // tasks by key, for rules about time
+	job     string                  // the last drain job
 	policy  string                  // path of its policy document, empty without tenants
 }
 
@@ -39,7 +41,7 @@ var errGone = errors.New("the master does not answer")
 // bring starts a master, ours or the reference, with flags and a policy of its own.
 func (e *environment) bring(ctx context.Context, name, reference string, config *traceConfig) (*side, error) {
 	s := &side{
-		name: name, created: map[int]segment.UUID{}, names: map[segment.UUID]string{},
+		name: name, created: map[int]segment.UUID{}, names: map[segment.UUID]string{}, taken: map[string]taskPayload{},
 		web: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{}},
 	}
 	flags := append([]string(nil), config.flags...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/weight"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
@@ -199,7 +200,7 @@ func (w *world) weights() {
 	case 8:
 		w.add(call(wire.ReleaseWeightRevisionLease, wire.ReleaseWeightRevisionLeaseRequest{Request: wire.WeightLeaseRef{TenantID: tenant, LeaseID: 5}, TenantID: tenant}))
 	case 9:
-		w.add(call(wire.StartWeightResidencyOperation, wire.StartWeightResidencyOperationRequest{Request: wire.WeightResidencyStart{Identity: id, TargetResidency: wire.WeightResidencyCold}, TenantID: tenant}))
+		w.add(call(wire.StartWeightResidencyOperation, wire.StartWeightResidencyOperationRequest{Request: wire.WeightResidencyStart{Identity: id, TargetResidency: weight.Cold}, TenantID: tenant}))
 	case 10:
 		w.add(call(wire.QueryWeightOperation, wire.QueryWeightOperationRequest{Request: wire.WeightOperationRef{TenantID: tenant, OperationID: 3}, TenantID: tenant}))
 	}

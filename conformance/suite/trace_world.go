@@ -68,6 +68,7 @@ func newWorld(config *traceConfig, seed uint64, chapter int) *world {
 // add appends an operation.
 func (w *world) add(o *op, touches ...string) *op {
 	o.n, o.touches, o.setup = len(w.ops), touches, w.setup
+	o.leases = o.leases || strings.HasSuffix(o.name, "PutStart") // one that is refused leases what there is
 	w.ops = append(w.ops, o)
 	return o
 }
