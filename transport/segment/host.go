@@ -1,0 +1,170 @@
+package segment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// HostConfig says how a Host is reached.
+type HostConfig struct {
+	// Name is what the host is called, host:port; the port is part of the name and nothing else. Without
+	// a metadata store the name is the host of Name, with the port of the handshakes.
+	Name string
+	// Metadata is where it publishes, an address for OpenMetadata; Cluster as there.
+	Metadata, Cluster string
+	// Bind is the address it listens on, "" for all. Advertise is the host that others are told, "" for
+	// the host of Name.
+	Bind, Advertise string
+	// Now tells the time.
+	Now func() time.Time
+}
+
+// Host lends memory to whoever knows where it is. It exposes what has been registered and nothing else.
+type Host struct {
+	name, host string
+	p2p        bool
+	metadata   Metadata
+	data       *dataPort
+	handshakes *handshakes
+
+	publishing sync.Mutex // one publication at a time, the newest last
+	mu         sync.Mutex
+	regions    []*region
+	closed     bool
+}
+
+// NewHost listens and makes itself known. ctx bounds the calls to the metadata store.
+func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
+	own, _, err := net.SplitHostPort(cfg.Name)
+	if err != nil || own == "" {
+		return nil, fmt.Errorf("name %q of a host must be host:port", cfg.Name)
+	}
+	h := &Host{name: cfg.Name, host: cfg.Advertise, p2p: cfg.Metadata == P2P}
+	if h.host == "" {
+		h.host = own
+	}
+	if h.metadata, err = OpenMetadata(cfg.Metadata, cfg.Cluster, cfg.Now); err != nil {
+		return nil, err
+	}
+	dataPortListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
+	if err != nil {
+		return nil, err
+	}
+	h.data = &dataPort{listener: dataPortListener, now: cfg.Now, conns: make(map[net.Conn]*region)}
+	handshakeListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
+	if err != nil {
+		dataPortListener.Close()
+		return nil, err
+	}
+	h.handshakes = &handshakes{listener: handshakeListener, now: cfg.Now, conns: make(map[net.Conn]bool), connect: refuseRDMA}
+	address := net.JoinHostPort(h.host, strconv.Itoa(port(handshakeListener)))
+	if h.p2p {
+		h.name = net.JoinHostPort(own, strconv.Itoa(port(handshakeListener)))
+		h.handshakes.descriptor = func() []byte { return h.descriptor().encode(cfg.Now()) }
+	}
+	h.data.wg.Add(1)
+	go h.data.serve()
+	h.handshakes.wg.Add(1)
+	go h.handshakes.serve()
+	if err = h.metadata.Announce(ctx, h.name, address); err == nil {
+		err = h.publish(ctx)
+	}
+	if err != nil {
+		h.data.stop()
+		h.handshakes.stop()
+		return nil, err
+	}
+	return h, nil
+}
+
+func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+// refuseRDMA answers those who want an RDMA connection.
+func refuseRDMA([]byte) []byte {
+	reply, _ := json.Marshal(map[string]any{"reply_msg": "this host speaks TCP only", "qp_num": []int{}})
+	return reply
+}
+
+// Name returns what others call the host: what goes into a replica's endpoint.
+func (h *Host) Name() string { return h.name }
+
+// Register lends memory, which must stay where it is until Unregister has returned.
+func (h *Host) Register(ctx context.Context, m *Memory) error {
+	r := newRegion(Buffer{Addr: m.Address(), Length: uint64(len(m.bytes)), Name: h.name}, m.bytes)
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return net.ErrClosed
+	}
+	h.regions = append(h.regions, r)
+	h.mu.Unlock()
+	h.data.add(r)
+	return h.publish(ctx)
+}
+
+// Unregister takes memory back. When it returns nobody uses it any more, whether or not the store could
+// be told.
+func (h *Host) Unregister(ctx context.Context, m *Memory) error {
+	h.mu.Lock()
+	var r *region
+	for i, other := range h.regions {
+		if other.Addr == m.Address() {
+			r = other
+			h.regions = append(h.regions[:i:i], h.regions[i+1:]...)
+			break
+		}
+	}
+	h.mu.Unlock()
+	if r == nil {
+		return errors.New("this memory is not registered")
+	}
+	err := h.publish(ctx)
+	h.data.remove(r)
+	return err
+}
+
+// descriptor is what the host publishes now.
+func (h *Host) descriptor() *Descriptor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := &Descriptor{
+		Name: h.name, Protocol: protocols{ProtocolTCP},
+		DataHost: h.host, DataPort: port(h.data.listener), DataVersion: 2,
+	}
+	for _, r := range h.regions {
+		d.Buffers = append(d.Buffers, r.Buffer)
+	}
+	return d
+}
+
+func (h *Host) publish(ctx context.Context) error {
+	h.publishing.Lock()
+	defer h.publishing.Unlock()
+	return h.metadata.Publish(ctx, h.descriptor())
+}
+
+// Close takes everything back and stops listening.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	regions := h.regions
+	h.regions = nil
+	h.mu.Unlock()
+	err := h.metadata.Withdraw(ctx, h.name)
+	h.handshakes.stop()
+	for _, r := range regions {
+		h.data.remove(r)
+	}
+	h.data.stop()
+	return err
+}
