@@ -16,7 +16,7 @@ import (
 func (m *Master) startTogether(tenantName string, w *write, keys []string, sizes []uint64, from, end int, out []errcode.Result[[]object.ReplicaDescriptor]) bool {
 	c := w.config
 	k, code := m.writer(tenantName)
-	if code != errcode.OK || c.PreferAllocInSameNode {
+	if code != errcode.OK || c.PreferAllocInSameNode || c.NoFReplicaNum > 0 {
 		return false
 	}
 	m.makeQuotaTogether(k, tenantName, w, keys, sizes, from, end)

@@ -7,7 +7,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
-// bindDisks registers the calls about local disks, promotion and NVMe-oF as a master answers
+// bindDisks registers the calls about local disks and promotion as a master answers
 // them on which these are off.
 func bindDisks(s *rpc.Server, m *core.Master) {
 	rpc.Handle(s, wire.MountLocalDiskSegment, func(_ *rpc.Call, _ *wire.MountLocalDiskSegmentRequest, a *void) error {
@@ -65,25 +65,6 @@ func bindDisks(s *rpc.Server, m *core.Master) {
 	})
 	rpc.Handle(s, wire.NotifyPromotionFailure, func(_ *rpc.Call, q *wire.NotifyPromotionFailureRequest, a *void) error {
 		a.Code = m.Idle(q.TenantID, q.Key, errcode.OK)
-		return nil
-	})
-	rpc.Handle(s, wire.MountNoFSegment, func(_ *rpc.Call, _ *wire.MountNoFSegmentRequest, a *void) error {
-		a.Code = errcode.UnavailableInMode
-		return nil
-	})
-	rpc.Handle(s, wire.ReMountNoFSegment, func(_ *rpc.Call, _ *wire.ReMountNoFSegmentRequest, a *void) error {
-		a.Code = errcode.UnavailableInMode
-		return nil
-	})
-	rpc.Handle(s, wire.UnmountNoFSegment, func(_ *rpc.Call, _ *wire.UnmountNoFSegmentRequest, a *void) error {
-		a.Code = errcode.UnavailableInMode
-		return nil
-	})
-	rpc.Handle(s, wire.GetAllNoFSegments, func(_ *rpc.Call, _ *wire.GetAllNoFSegmentsRequest, _ *errcode.Result[[]wire.NoFSegment]) error {
-		return nil // there are none
-	})
-	rpc.Handle(s, wire.GetNoFSegmentsByName, func(_ *rpc.Call, _ *wire.GetNoFSegmentsByNameRequest, a *errcode.Result[[]wire.NoFSegmentOwner]) error {
-		a.Code = errcode.SegmentNotFound
 		return nil
 	})
 }
