@@ -30,6 +30,8 @@ var rooms = []struct {
 	{"core/client", []string{"core/segment"}, true},
 	{"core/task", []string{"core/segment"}, true},
 	{"core/drain", []string{"core/segment"}, true},
+	{"core/tier", []string{"core/segment"}, true},
+	{"core/weight", []string{}, true},
 	{"core/object", []string{"core/segment", "core/tenant", "core/evict", "core/errcode"}, true},
 	{"core/policy", []string{"core/tenant", "core/errcode", "sdk/policydoc"}, false},
 	{"core/connector", []string{"core/policy", "sdk", "proto"}, false},

@@ -10,7 +10,7 @@ func (m *Master) makeQuota(k *keeper, w *write, deficit uint64, except object.Re
 	if w.charge > k.acct.Effective() {
 		return false
 	}
-	g := m.reclaim(k, want{bytes: deficit, pinned: m.cfg.AllowEvictSoftPins, whole: true, except: except})
+	g := m.reclaim(k, want{bytes: deficit, pinned: m.cfg.AllowEvictSoftPins, whole: true, except: except, pending: uint64(k.leaving.Load())})
 	k.acct.CountEvicted(g.bytes)
 	return g.objects > 0
 }
@@ -67,7 +67,7 @@ func (m *Master) evictTenants() {
 			return
 		}
 		used := k.acct.Charged()
-		used -= min(used, k.acct.Replaced())
+		used -= min(used, k.acct.Replaced()+uint64(k.leaving.Load()))
 		if excess := m.tenantMark.TenantExcess(used, k.acct.Effective()); excess > 0 {
 			m.evictTenant(k, excess)
 		}
@@ -80,10 +80,10 @@ func (m *Master) evictTenant(k *keeper, excess uint64) {
 	for {
 		g := m.reclaim(k, want{bytes: excess, pinned: m.cfg.AllowEvictSoftPins, most: restingBite})
 		k.acct.CountEvicted(g.bytes)
-		if g.bytes >= excess || g.objects < restingBite {
+		if done := g.bytes + g.later; done >= excess || g.worked() < restingBite {
 			return
 		}
-		excess -= g.bytes
+		excess -= g.bytes + g.later
 		m.yield()
 	}
 }

@@ -148,8 +148,13 @@ func (m *Master) read(k *keeper, sh *object.Shard, h object.Hash, key string, no
 		return code
 	}
 	sh.Lease(o, now, m.cfg.LeaseTTL.Nanoseconds())
-	sh.Hits.Add(1)
-	sh.HitBytes.Add(o.Size)
+	if out.Replicas[0].Location.Index >= object.LocationDisk {
+		m.tier.fileHits.Add(1)
+		m.tier.fileBytes.Add(o.Size)
+	} else {
+		sh.Hits.Add(1)
+		sh.HitBytes.Add(o.Size)
+	}
 	out.ResolvedTenantID = &k.name
 	return errcode.OK
 }

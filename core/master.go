@@ -35,9 +35,6 @@ type Deps struct {
 	// Wall tells the time of day in milliseconds since the epoch, for what clients are told. The
 	// default is the clock's.
 	Wall func() int64
-	// ProbeNoF looks whether an NVMe-oF segment is there. It is called without locks, by one
-	// goroutine. Without it segments are taken to be there until they are unmounted.
-	ProbeNoF Prober
 }
 
 // Master is the whole state of one master.
@@ -54,6 +51,7 @@ type Master struct {
 	pool    *segment.Pool
 	clients *client.Registry
 	tasks   *task.Queue
+	tier    tiers
 	dynamic *dynamic // nil when dynamic replication is off
 	single  *keeper  // the only tenant when strict tenants are off
 
@@ -71,8 +69,6 @@ type Master struct {
 	parked    parkingLot
 	graceful  gracefulTimers
 	drains    drains
-	nof       devices
-	probe     Prober
 	replicaID atomic.Uint64
 	counters  counters
 }
@@ -119,12 +115,10 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},
 			sweepPeriod.Nanoseconds()),
 	}
-	m.nof.pool = segment.NewPool(strategy, deps.Rand)
-	m.nof.mark = evict.Watermark{High: cfg.NoF.EvictionWatermark, Ratio: cfg.NoF.EvictionRatio}
-	m.probe = deps.ProbeNoF
 	if m.yield == nil {
 		m.yield = runtime.Gosched
 	}
+	m.tier.init(&cfg)
 	m.watchReads = cfg.Promotion.OnHit || cfg.DynamicReplication.Mode != ReplicationOff
 	if m.wall == nil {
 		m.wall = func() int64 { return m.clock.Now() / 1e6 }

@@ -92,7 +92,7 @@ func (m *Master) assist(written int) {
 func (m *Master) openPass(failed bool) bool {
 	p := &m.pass
 	p.released = 0
-	used := m.usedRatio()
+	used := m.usedRatio() - m.leavingRatio()
 	if !failed && used <= m.poolMark.High {
 		return false
 	}
@@ -101,8 +101,8 @@ func (m *Master) openPass(failed bool) bool {
 	if p.released > 0 {
 		p.bites.Add(1)
 	}
-	if failed && p.target <= 0 {
-		return false
+	if failed && (p.target <= 0 || m.tier.defers && m.leavingRatio() >= p.target*m.usedRatio()) {
+		return false // or as much is on its way already
 	}
 	if m.cfg.GlobalEviction {
 		m.openOldest()
@@ -125,30 +125,29 @@ func (m *Master) bite(objects int, except object.Ref) int {
 	if m.cfg.GlobalEviction {
 		g = m.biteOldest(objects, except)
 	}
-	for g.objects < objects && p.next() {
+	for g.worked() < objects && p.next() {
 		k := p.tenants[0]
 		due := p.goal - p.given
 		if p.pinned {
 			due = p.least - p.given
 		}
-		n := min(due, objects-g.objects)
+		n := min(due, objects-g.worked())
 		part := m.reclaim(k, want{objects: n, pinned: p.pinned, except: except})
-		p.given += part.objects
-		g.objects += part.objects
-		g.bytes += part.bytes
+		p.given += part.worked()
+		g.add(part)
 		switch {
-		case part.objects >= due || part.objects < n && (p.pinned || !m.cfg.AllowEvictSoftPins || p.given >= p.least):
+		case part.worked() >= due || part.worked() < n && (p.pinned || !m.cfg.AllowEvictSoftPins || p.given >= p.least):
 			p.leave()
-		case part.objects < n:
+		case part.worked() < n:
 			p.pinned = true
 		}
 	}
+	if g.worked() > 0 && !p.success {
+		p.success = true
+		m.counters.evictionSuccesses.Add(1)
+	}
 	if g.objects > 0 {
 		p.bites.Add(1)
-		if !p.success {
-			p.success = true
-			m.counters.evictionSuccesses.Add(1)
-		}
 		m.counters.evictedKeys.Add(uint64(g.objects))
 		m.counters.evictedBytes.Add(g.bytes)
 	}

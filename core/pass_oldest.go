@@ -67,7 +67,7 @@ func (k *keeper) first(pinned bool) int64 {
 // the pass is held.
 func (m *Master) biteOldest(objects int, except object.Ref) (g got) {
 	p := &m.pass
-	for g.objects < objects {
+	for g.worked() < objects {
 		due := p.goal - p.given
 		if p.pinned {
 			due = p.least - p.given
@@ -91,10 +91,9 @@ func (m *Master) biteOldest(objects int, except object.Ref) (g got) {
 			continue
 		}
 		part := m.reclaim(k, want{objects: 1, pinned: p.pinned, except: except})
-		p.given += part.objects
-		g.objects += part.objects
-		g.bytes += part.bytes
-		if part.objects == 0 {
+		p.given += part.worked()
+		g.add(part)
+		if part.worked() == 0 {
 			heap.Pop(&p.all) // what it has left can't go now
 			continue
 		}

@@ -13,13 +13,26 @@ type want struct {
 	pinned  bool       // soft-pinned objects may go, after all others
 	whole   bool       // give up nothing unless both goals can be reached
 	most    int        // stop at so many objects, though the goals are not reached; 0 = don't
+	pending uint64     // bytes that are on their way to be free already
 	except  object.Ref // not this one
 }
 
 // got is what a reclamation gave up.
 type got struct {
-	bytes   uint64
-	objects int
+	bytes    uint64
+	objects  int
+	deferred int    // objects that are to be given up once they are on a disk
+	later    uint64 // bytes of those
+}
+
+// worked is how many objects something has been done about.
+func (g got) worked() int { return g.objects + g.deferred }
+
+func (g *got) add(part got) {
+	g.bytes += part.bytes
+	g.objects += part.objects
+	g.deferred += part.deferred
+	g.later += part.later
 }
 
 func (g got) reaches(w want) bool { return g.bytes >= w.bytes && g.objects >= w.objects }
@@ -43,6 +56,9 @@ type harvest struct {
 	taken   map[object.Ref]bool  // members of groups
 	back    []object.Ref         // popped, and as good candidates as before for somebody else
 	aside   []object.Ref         // popped, but nobody can evict them now
+	waiting []object.Ref         // those in the way that have to be written to disk first
+	pending uint64               // bytes of those
+	passed  int                  // how many were passed over because they can't go at once
 }
 
 func (h *harvest) reset() {
@@ -50,6 +66,7 @@ func (h *harvest) reset() {
 	h.frees = h.frees[:0]
 	clear(h.taken)
 	h.back, h.aside = h.back[:0], h.aside[:0]
+	h.waiting, h.pending, h.passed = h.waiting[:0], 0, 0
 }
 
 // retryAfter is when an object that can't be evicted for a reason other than its lease is
@@ -74,6 +91,7 @@ func (m *Master) reclaim(k *keeper, w want) got {
 		for _, v := range h.groups {
 			h.back = append(h.back, v.members...)
 		}
+		m.deferWaiting(k, h, now)
 	} else {
 		for _, r := range h.singles {
 			m.evictOne(k, h, r, now)
@@ -100,7 +118,7 @@ func (m *Master) reclaim(k *keeper, w want) got {
 
 // collect pops candidates of a class until the goals are reached or none is due.
 func (m *Master) collect(k *keeper, h *harvest, w want, class evict.Class, now int64) {
-	for !h.total.enough(w) {
+	for !h.total.enough(w) && h.passed < passedOver {
 		o, generation, rank, ok := k.space.Order.PopDue(class, now)
 		if !ok {
 			return
@@ -127,6 +145,10 @@ func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w wan
 		return
 	}
 	bytes := o.Size * uint64(sh.EvictableReplicas(o))
+	can := bytes > 0
+	if w.whole && m.tier.defers {
+		bytes = m.weigh(h, sh, o, bytes, w)
+	}
 	group := sh.Group(o)
 	if !w.whole && bytes > 0 && group == nil && r != w.except {
 		h.total.bytes += bytes
@@ -137,9 +159,9 @@ func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w wan
 	}
 	sh.Unlock()
 	switch {
-	case bytes == 0:
+	case !can:
 		h.aside = append(h.aside, r)
-	case r == w.except:
+	case r == w.except, bytes == 0 && group == nil:
 		h.back = append(h.back, r)
 	case group == nil:
 		h.singles = append(h.singles, r)
@@ -207,6 +229,19 @@ func (m *Master) evictOne(k *keeper, h *harvest, r object.Ref, now int64) {
 // giveUp drops the replicas of an object that can be evicted, so many bytes; what is left of it, which
 // without any is all, goes back in line. The shard is locked for writing.
 func (m *Master) giveUp(k *keeper, sh *object.Shard, o *object.Object, h *harvest, bytes uint64, now int64) {
+	if bytes > 0 && m.deferrable(sh, o) {
+		switch force := m.cfg.Offload.ForceEvict; {
+		case force && h.given.deferred >= m.mostDeferred():
+		case m.deferEviction(k, sh, o):
+			h.given.deferred++
+			h.given.later += o.Size
+			bytes -= o.Size // the other replicas are not needed any more
+		case !force:
+			h.aside = append(h.aside, o.Ref())
+			sh.Spare(o)
+			return
+		}
+	}
 	if bytes > 0 {
 		m.shed(k, sh, o, (*object.Replica).Evictable, func(r *object.Replica) { h.frees = append(h.frees, r.Memory) })
 		h.given.bytes += bytes

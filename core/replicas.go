@@ -47,7 +47,11 @@ func (f *freeing) flush() {
 
 // park returns what gives a replica's memory back at the given instant.
 func (m *Master) park(until int64) func(*object.Replica) {
-	return func(r *object.Replica) { m.parked.add(r.Memory, until) }
+	return func(r *object.Replica) {
+		if r.Kind == object.KindMemory || r.Kind == object.KindNoF { // nothing is written to where the others lie
+			m.parked.add(r.Memory, until)
+		}
+	}
 }
 
 // current returns the object under a key with what is left of it: replicas whose segment is

@@ -51,14 +51,13 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 	})
 	loop(tenantPeriod, m.wakeTenants, m.evictTenants)
 	loop(tidyPeriod, nil, m.tidy)
+	if m.tier.sketch != nil {
+		loop(evictPeriod, nil, m.retryPromotions)
+	}
 	if m.dynamic != nil {
 		loop(dynamicPeriod, nil, m.stepDynamic)
 	}
 	loop(drainPeriod, nil, m.stepDrains)
-	if m.cfg.NoF.Enabled {
-		loop(evictPeriod, nil, m.evictNoF)
-		loop(nofPeriod, nil, m.probeNoF)
-	}
 	wg.Wait()
 }
 
@@ -102,8 +101,7 @@ func (m *Master) Step() {
 	}
 	m.evictPool(failed, func() bool { return true })
 	m.evictTenants()
+	m.retryPromotions()
 	m.stepDynamic()
 	m.stepDrains()
-	m.evictNoF()
-	m.probeNoF()
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -16,7 +17,8 @@ type keeper struct {
 	acct    *tenant.Account
 	free    []*tenant.Account // without limits: what is charged instead, see account
 	space   *object.Space
-	harvest harvest // guarded by space.Reclaim
+	harvest harvest      // guarded by space.Reclaim
+	leaving atomic.Int64 // bytes of memory that are to be free when they are on a disk
 }
 
 // keep returns the keeper of an account, making it if needed.
@@ -24,7 +26,11 @@ func (m *Master) keep(a *tenant.Account) *keeper {
 	if k, ok := a.Attachment().(*keeper); ok {
 		return k
 	}
-	return a.Attach(&keeper{name: a.Name(), acct: a, space: object.NewSpace(m.shards())}).(*keeper)
+	k := &keeper{name: a.Name(), acct: a, space: object.NewSpace(m.shards())}
+	if m.tier.shared != nil {
+		k.space.FilePath = m.filePath(k.name)
+	}
+	return a.Attach(k).(*keeper)
 }
 
 // shards is how many a tenant's objects are divided into. They are there so that cores don't

@@ -1,30 +1,140 @@
 package core
 
 import (
+	"hash/maphash"
+	"sync/atomic"
+
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/tier"
 )
 
+// tiers is what the master knows of places other than memory: clients' own disks and the file
+// system that all of them share.
+type tiers struct {
+	disks      tier.Disks
+	shared     *segment.Mounted // the file system; nil if there is none
+	sketch     *tier.Sketch     // of reads; nil where nothing is promoted by them
+	candidates tier.Candidates
+
+	writesQueue bool // an object that is written is to be written to disk
+	defers      bool // an object that is to be evicted is to be written to disk first
+
+	promotions atomic.Int64 // under way
+	leaving    atomic.Int64 // bytes of memory that are to be free when they are on a disk
+	promoted   promotionCounters
+	fileHits   atomic.Uint64 // lookups answered with a replica on a disk first
+	fileBytes  atomic.Uint64
+}
+
+func (t *tiers) init(cfg *Config) {
+	t.writesQueue = cfg.Offload.Enabled && !cfg.Offload.OnEvict
+	t.defers = cfg.Offload.Enabled && cfg.Offload.OnEvict
+	if cfg.Disk.Root != "" {
+		t.shared = segment.NewStore(segment.UUID{}, "")
+	}
+	if cfg.Offload.Enabled && cfg.Promotion.OnHit {
+		t.sketch = tier.NewSketch(maphash.MakeSeed())
+	}
+}
+
 // tierLost is told of a promotion or offload whose object has gone.
-func (m *Master) tierLost(*keeper, *object.Shard, *object.Object, *object.Work) {}
+func (m *Master) tierLost(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) {
+	if w.Slot == object.SlotPromotion {
+		m.tier.promoted.canceled.Add(1)
+	}
+	m.tierEnded(k, sh, o, w)
+}
 
 // tierExpired is told of a promotion or offload that nobody has ended in time.
-func (m *Master) tierExpired(*keeper, *object.Shard, *object.Object, *object.Work) {}
+func (m *Master) tierExpired(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) {
+	if w.Slot == object.SlotPromotion {
+		m.tier.promoted.expired.Add(1)
+	}
+	m.tierEnded(k, sh, o, w)
+}
 
-// promoteOnHit considers bringing an object that was read back to memory. It is called without
-// locks, if promotion is on.
-func (m *Master) promoteOnHit(*keeper, string, *object.ReplicaList) {}
+// tierEnded takes a promotion or offload that is over out of the queues in which its client has
+// not met it yet. The shard is locked.
+func (m *Master) tierEnded(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) {
+	switch w.Slot {
+	case object.SlotPromotion:
+		m.tier.promotions.Add(-1)
+		if d := m.tier.disks.Find(w.Client); d != nil {
+			d.DropPromotion(k.name, sh.Key(o))
+		}
+	case object.SlotOffload:
+		for _, id := range w.Mirrors {
+			if d := m.tier.disks.Find(id); d != nil {
+				d.DropOffload(k.name, sh.Key(o))
+			}
+		}
+		m.offloadEnded(k, w)
+	}
+}
 
 // written is told that a write has ended whose object can be read now. The shard is locked for
 // writing.
-func (m *Master) written(*keeper, *object.Shard, *object.Object, object.ReplicaType) {}
+func (m *Master) written(k *keeper, sh *object.Shard, o *object.Object, kind object.ReplicaType) {
+	if !kind.Covers(object.KindMemory) {
+		return
+	}
+	if len(sh.Replicas(o)) > 1 {
+		m.dropOutdated(k, sh, o)
+	}
+	if m.tier.writesQueue {
+		m.queueOffload(k, sh, o)
+	}
+}
 
-// tierSilent, tierBack and tierGone are told what becomes of a client that may have a disk. They
-// are called without locks of shards.
-func (m *Master) tierSilent(segment.UUID) {}
-func (m *Master) tierBack(segment.UUID)   {}
-func (m *Master) tierGone([]segment.UUID) {}
+// dropOutdated drops the replicas on clients' own disks that a write in place has made out of date. Nobody
+// writes there before the object is offloaded anew.
+func (m *Master) dropOutdated(k *keeper, sh *object.Shard, o *object.Object) {
+	outdated := func(r *object.Replica) bool { return r.Kind == object.KindLocalDisk && isProcessing(r) }
+	if m.shed(k, sh, o, outdated, free) > 0 {
+		m.enqueue(k, sh, o, m.clock.Now())
+	}
+}
+
+// tierSilent and tierBack are told that a client that may have a disk is silent, and that it is back.
+// They are called without locks of shards.
+func (m *Master) tierSilent(id segment.UUID) { m.suspendDisk(id, true) }
+func (m *Master) tierBack(id segment.UUID)   { m.suspendDisk(id, false) }
+
+func (m *Master) suspendDisk(id segment.UUID, silent bool) {
+	if d := m.tier.disks.Find(id); d != nil {
+		d.Suspend(silent)
+	}
+}
+
+// tierGone is told of clients that are gone for good. It is called without locks of shards.
+func (m *Master) tierGone(ids []segment.UUID) { m.removeDisks(ids) }
+
+// removeDisks ends disks and drops the replicas there. It returns how many there were.
+func (m *Master) removeDisks(ids []segment.UUID) int {
+	var gone []*tier.Disk
+	held := false
+	for _, id := range ids {
+		if d := m.tier.disks.Remove(id); d != nil {
+			gone = append(gone, d)
+			held = held || d.Holds()
+		}
+	}
+	if held {
+		m.dropGone()
+	}
+	for _, d := range gone {
+		d.Forget()
+	}
+	return len(gone)
+}
 
 // tierCleared is told that everything, or with a keeper everything of its tenant, has been removed
-// by RemoveAll. It is called without locks.
-func (m *Master) tierCleared(*keeper) {}
+// by RemoveAll. It is called without locks. As release 0.3.13 the master tells clients to empty
+// their disks when everything has gone; what other tenants have there would go, too, if it did so for
+// one.
+func (m *Master) tierCleared(k *keeper) {
+	if m.release0313() && (k == nil || k == m.single) {
+		m.tier.disks.Each((*tier.Disk).Wipe)
+	}
+}

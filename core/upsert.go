@@ -20,6 +20,14 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			sh.Unlock()
 			return out, errcode.InvalidParams
 		}
+		canceled := false
+		if old != nil {
+			code := errcode.OK
+			if canceled, code = m.giveWay(k, sh, old); code != errcode.OK {
+				sh.Unlock()
+				return out, code
+			}
+		}
 		if old != nil && old.InFlight() {
 			// The running write, whoever's it is, has lost: its End will be refused unless the
 			// same client wrote. Its buffers are parked, for it may still be writing.
@@ -34,7 +42,12 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 				sh.Unlock()
 				return out, code
 			}
-			if old.Size == w.size && !old.Leased(m.clock.Now()) {
+			leased := old.Leased(w.now)
+			if leased && !m.release0313() && !onlyInMemory(sh, old) {
+				sh.Unlock()
+				return out, errcode.ObjectHasLease
+			}
+			if old.Size == w.size && !leased && sh.InMemory(old) {
 				out, code := m.rewrite(k, sh, old, w, out)
 				sh.Unlock()
 				return out, code
@@ -45,11 +58,40 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			spare = old.Ref()
 		}
 		out, deficit, code := m.admit(k, sh, h, w, old, out)
+		if code != errcode.OK && canceled && m.tier.writesQueue {
+			m.queueOffload(k, sh, old) // the old value stays, and was to be written to disk
+		}
 		sh.Unlock()
 		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, spare) {
 			return out, code
 		}
 	}
+}
+
+// giveWay says why what goes on with an object forbids to overwrite it. An offload that no client has begun
+// doesn't: it is taken back. The shard is locked for writing.
+func (m *Master) giveWay(k *keeper, sh *object.Shard, o *object.Object) (canceled bool, _ errcode.Code) {
+	if sh.Work(o, object.SlotReplication) != nil || sh.Work(o, object.SlotPromotion) != nil {
+		return false, errcode.ObjectHasReplicationTask
+	}
+	if sh.Work(o, object.SlotOffload) == nil {
+		return false, errcode.OK
+	}
+	if !m.cancelOffload(k, sh, o) {
+		return false, errcode.ObjectHasReplicationTask
+	}
+	return true, errcode.OK
+}
+
+// onlyInMemory reports whether an object has replicas nowhere else.
+func onlyInMemory(sh *object.Shard, o *object.Object) bool {
+	all := sh.Replicas(o)
+	for i := range all {
+		if all[i].Kind != object.KindMemory {
+			return false
+		}
+	}
+	return true
 }
 
 // busy says why a complete object can't be overwritten now.

@@ -15,5 +15,4 @@ func Bind(s *rpc.Server, m *core.Master) {
 	bindRemovals(s, m)
 	bindTasks(s, m)
 	bindDisks(s, m)
-	bindNoF(s, m)
 }

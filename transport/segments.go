@@ -19,11 +19,12 @@ func bindService(s *rpc.Server, m *core.Master) {
 		return nil
 	})
 	rpc.Handle(s, wire.GetStorageConfig, func(_ *rpc.Call, _ *wire.GetStorageConfigRequest, a *errcode.Result[wire.StorageConfig]) error {
-		a.Value = wire.StorageConfig{EnableDiskEviction: cfg.EnableDiskEviction, QuotaBytes: cfg.DiskQuotaBytes}
+		a.Value = wire.StorageConfig{FSDir: m.SharedFolder(), EnableDiskEviction: cfg.EnableDiskEviction, QuotaBytes: cfg.DiskQuotaBytes}
 		return nil
 	})
-	rpc.Handle(s, wire.GetFsdir, func(_ *rpc.Call, _ *wire.GetFsdirRequest, _ *errcode.Result[string]) error {
-		return nil // "": there is no shared file system
+	rpc.Handle(s, wire.GetFsdir, func(_ *rpc.Call, _ *wire.GetFsdirRequest, a *errcode.Result[string]) error {
+		a.Value = m.SharedFolder()
+		return nil
 	})
 	rpc.Handle(s, wire.Ping, func(_ *rpc.Call, q *wire.PingRequest, a *errcode.Result[wire.PingReply]) error {
 		a.Value.ClientStatus = wire.ClientStatus(m.Ping(q.ClientID))

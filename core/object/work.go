@@ -34,8 +34,15 @@ type Work struct {
 	// Of a copy that the master proposed itself: what its calls have to name.
 	Lease segment.UUID
 	Epoch uint64
-	// Of an offload: the clients that were asked to keep the object.
+	// Of an offload: the clients that were asked to keep the object, and the bytes of memory that
+	// are to be free when one of them does.
 	Mirrors []segment.UUID
+	Frees   uint64
+	// Of a promotion: how many bytes there are on the disk, that its client asked for it itself,
+	// and how often clients have failed at it in a row.
+	Size     uint64
+	Own      bool
+	Failures int
 }
 
 // Makes reports whether the work is making a replica.

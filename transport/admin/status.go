@@ -56,7 +56,13 @@ func getKVEvents(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, _ *http.Request) {
-	respond(w, http.StatusOK, typeScrape, s.metrics.Text())
+	body, err := s.metrics.Text()
+	if err != nil {
+		s.options.Log.Error("metrics could not be collected", "error", err)
+		respond(w, http.StatusInternalServerError, typePlain, []byte("metrics could not be collected: "+err.Error()))
+		return
+	}
+	respond(w, http.StatusOK, typeScrape, body)
 }
 
 func (s *Server) getSummary(w http.ResponseWriter, _ *http.Request) {
