@@ -22,6 +22,7 @@ type traceConfig struct {
 	keys        []string
 	segments    int
 	segmentSize uint64
+	tight       bool // memory is so short that what an upsert has left behind matters
 	short       bool // leases of a millisecond
 	actions     []action
 	prepare     func(w *world)
@@ -85,7 +86,7 @@ func traceConfigs() []*traceConfig {
 	}
 	// One small segment that is full most of the time.
 	full := *all[0]
-	full.name, full.segments, full.segmentSize = "full", 1, 8<<20
+	full.name, full.segments, full.segmentSize, full.tight = "full", 1, 8<<20, true
 	return append(all, &full)
 }
 
@@ -240,7 +241,7 @@ func (t *tracer) chapter(ctx context.Context, c *traceConfig, number, n int) err
 		t.show(history, bad)
 		return nil
 	}
-	return t.shorten(ctx, c, ops[:d.n+1], s)
+	return t.shorten(ctx, c, ops[:bad+1], s)
 }
 
 // play runs operations on fresh masters until the first unexplained difference, whose place in
@@ -302,7 +303,7 @@ func (t *tracer) play(ctx context.Context, c *traceConfig, ops []*op) (history [
 			a = refusedUpsert
 		}
 		t.allowed[a]++
-		if err := a.repair(ctx, d, ref, ours); errors.Is(err, errApart) {
+		if err := a.repair(ctx, d, ref, ours); errors.Is(err, errApart) || err == nil && c.tight && a == refusedUpsert {
 			t.apart++
 			return history, -1, nil // the rest would tell nothing
 		} else if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
@@ -73,10 +75,32 @@ var (
 	}
 )
 
+// otherOrder is a difference in nothing but the order of an object's replicas.
+var otherOrder = &allowance{
+	row: "A 6.7.3", what: "replicas keep their order when one is lost, the original puts the last one into the gap",
+	match: func(_ *traceConfig, history []*done) bool {
+		d := history[len(history)-1]
+		return sorted(d.want) == sorted(d.got)
+	},
+	repair: func(context.Context, *done, *side, *side) error { return nil },
+}
+
+var replicaList = regexp.MustCompile(`\[Replica\{[^\[\]]*\]`)
+
+// sorted is an answer with the replicas of each object in alphabetical order.
+func sorted(answer string) string {
+	return replicaList.ReplaceAllStringFunc(answer, func(list string) string {
+		all := strings.Split(strings.Trim(list, "[]"), ", Replica{")
+		all[0] = strings.TrimPrefix(all[0], "Replica{")
+		slices.Sort(all)
+		return strings.Join(all, "; ")
+	})
+}
+
 // passedOver stands for what the caller doesn't want to hear of.
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
-var allowances = []*allowance{oldForm, refusedUpsert, bothCharged, batchCharged, leasedUpsert}
+var allowances = []*allowance{oldForm, refusedUpsert, bothCharged, batchCharged, leasedUpsert, otherOrder}
 
 func (t *tracer) allow(c *traceConfig, history []*done) *allowance {
 	for _, a := range allowances {
