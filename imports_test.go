@@ -42,6 +42,7 @@ var rooms = []struct {
 	{"templates", []string{"sdk"}, false},
 	{"transport/structpack", []string{}, true},
 	{"transport", []string{"core", "transport"}, false},
+	{"client", []string{"core/segment", "core/errcode", "core/object", "transport"}, false},
 	{"conformance", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
 	{"cmd", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
 }
