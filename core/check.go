@@ -53,9 +53,11 @@ func (m *Master) Check() error {
 			used[a.Seg()] += a.Size
 		}
 	})
-	for _, v := range m.pool.Views() {
-		if s := m.pool.ByID(v.Info.ID); s != nil && s.Used() != used[s] {
-			fail("segment %q says %d bytes are used, its replicas add up to %d", v.Info.Name, s.Used(), used[s])
+	for _, pool := range []*segment.Pool{m.pool, m.nof.pool} {
+		for _, s := range pool.All() {
+			if s.Used() != used[s] {
+				fail("segment %q says %d bytes are used, its replicas add up to %d", s.Info.Name, s.Used(), used[s])
+			}
 		}
 	}
 	if n := m.counters.ledgerErrors.Load(); n != 0 {

@@ -35,6 +35,9 @@ type Deps struct {
 	// Wall tells the time of day in milliseconds since the epoch, for what clients are told. The
 	// default is the clock's.
 	Wall func() int64
+	// ProbeNoF looks whether an NVMe-oF segment is there. It is called without locks, by one
+	// goroutine. Without it segments are taken to be there until they are unmounted.
+	ProbeNoF Prober
 }
 
 // Master is the whole state of one master.
@@ -69,6 +72,8 @@ type Master struct {
 	parked    parkingLot
 	graceful  gracefulTimers
 	drains    drains
+	nof       devices
+	probe     Prober
 	replicaID atomic.Uint64
 	counters  counters
 }
@@ -115,6 +120,9 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},
 			sweepPeriod.Nanoseconds()),
 	}
+	m.nof.pool = segment.NewPool(strategy, deps.Rand)
+	m.nof.mark = evict.Watermark{High: cfg.NoF.EvictionWatermark, Ratio: cfg.NoF.EvictionRatio}
+	m.probe = deps.ProbeNoF
 	if m.yield == nil {
 		m.yield = runtime.Gosched
 	}

@@ -34,6 +34,7 @@ type write struct {
 	followed  bool                  // config names the node of the batch's first object
 	room      [4]segment.Allocation // scratch
 	now       int64                 // when the write begins
+	noDevice  bool                  // what is lacking is room on devices
 	placed    *segment.Allocation   // memory taken for it already, nil or zero if none
 	waitUntil int64                 // how long the request may wait for memory; zero until it has to
 }
@@ -144,7 +145,7 @@ func (m *Master) startKey(tenantName string, w *write, key string, size uint64, 
 
 // set turns to the key with that index in the request.
 func (w *write) set(key string, size uint64, index int) {
-	w.key, w.size, w.attempts, w.waits = key, size, 0, 0
+	w.key, w.size, w.attempts, w.waits, w.noDevice = key, size, 0, 0, false
 	w.group, w.grouped = "", false
 	if g := w.config.GroupIDs; g != nil {
 		w.group, w.grouped = (*g)[index], true
@@ -173,11 +174,12 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 		w.key == "", w.size == 0,
 		c.DFSReplicaNum > 1,
 		c.DFSReplicaNum > 0 && c.ReplicaNum == 0,
-		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default,
-		c.NoFReplicaNum > 0: // no NVMe-oF pool here, as in the released builds
+		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default:
 		return errcode.InvalidParams
 	case c.DFSReplicaNum > 0:
 		return errcode.DFSServiceUnavailable
+	case c.NoFReplicaNum > 0 && (c.PreferAllocInSameNode || !m.cfg.NoF.Enabled):
+		return errcode.InvalidParams
 	}
 	pin, code := m.pinRequest(c.SoftPinAction, c.SoftPinTTLMs)
 	if code != errcode.OK {
@@ -296,11 +298,20 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 		return out, deficit, errcode.TenantQuotaExceeded
 	}
 	allocs, err := m.allocate(w)
+	charge := w.charge
+	var onDevices []segment.Allocation
+	if w.config.NoFReplicaNum > 0 {
+		allocs, onDevices, err = m.withDevices(w, allocs, err)
+		if missing := w.config.ReplicaNum - uint64(len(allocs)); err == nil && missing > 0 {
+			k.account(sh).Release(missing * w.size) // what lies on a device only costs nothing
+			charge -= missing * w.size
+		}
+	}
 	if err != nil {
-		k.account(sh).Release(w.charge)
+		k.account(sh).Release(charge)
 		return out, 0, allocationCode(err)
 	}
-	if uint64(len(allocs)) < w.config.ReplicaNum {
+	if uint64(len(allocs)) < w.config.ReplicaNum || uint64(len(onDevices)) < w.config.NoFReplicaNum {
 		m.counters.partial.Add(1)
 	}
 	hardPin, group := w.config.WithHardPin, w.group
@@ -313,12 +324,15 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	}
 	o := sh.Insert(h, w.key, w.size, w.client, w.now)
 	o.HardPin, o.DataType = hardPin, w.config.DataType
-	m.ledger(k, o, o.Ledger.AdoptPending(w.charge))
+	m.ledger(k, o, o.Ledger.AdoptPending(charge))
 	if replaced.Total() != 0 {
 		m.ledger(k, o, o.Ledger.TransferReplacement(k.account(sh), &replaced))
 	}
 	for _, a := range allocs {
 		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Memory: a, Status: object.ReplicaProcessing})
+	}
+	for _, a := range onDevices {
+		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Memory: a, Status: object.ReplicaProcessing, Kind: object.KindNoF})
 	}
 	sh.SetSoftUntil(o, softUntil)
 	sh.RequestPin(o, w.pin)
@@ -362,7 +376,7 @@ func (m *Master) makeRoom(k *keeper, w *write, deficit uint64, code errcode.Code
 		k.acct.CountRejected()
 		wake(m.wakeTenants)
 	case errcode.NoAvailableHandle:
-		if m.makeMemory(w, except) {
+		if !w.noDevice && m.makeMemory(w, except) {
 			return true
 		}
 		m.counters.allocFailures.Add(1)

@@ -58,6 +58,10 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 		loop(dynamicPeriod, nil, m.stepDynamic)
 	}
 	loop(drainPeriod, nil, m.stepDrains)
+	if m.cfg.NoF.Enabled {
+		loop(evictPeriod, nil, m.evictNoF)
+		loop(nofPeriod, nil, m.probeNoF)
+	}
 	wg.Wait()
 }
 
@@ -104,4 +108,6 @@ func (m *Master) Step() {
 	m.retryPromotions()
 	m.stepDynamic()
 	m.stepDrains()
+	m.evictNoF()
+	m.probeNoF()
 }

@@ -119,6 +119,7 @@ type Stats struct {
 	ValueSizes                                                                             Histogram
 	Tenants                                                                                []TenantStat // those of which something is not 0
 	Clients                                                                                ClientStat
+	NoF                                                                                    NoFStats
 	Tasks                                                                                  TaskStats
 }
 
@@ -176,6 +177,7 @@ func (m *Master) Stats() Stats {
 		HeldExpiries: cl.HeldTotal, MasterStalls: cl.StallTotal,
 	}
 	s.Segments = segmentStats(m.pool.Views())
+	s.NoF = m.nofStats()
 	return s
 }
 

@@ -15,4 +15,5 @@ func Bind(s *rpc.Server, m *core.Master) {
 	bindRemovals(s, m)
 	bindTasks(s, m)
 	bindDisks(s, m)
+	bindNoF(s, m)
 }

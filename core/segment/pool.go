@@ -38,8 +38,9 @@ func NewPool(strategy Strategy, rnd Rand) *Pool {
 
 // Mount adds a segment and reports whether it is new: one mounted already with the same id, in
 // status OK, is returned. Several segments may have the same name. It fails with ErrInvalid when
-// address or size is zero or the id is mounted with other fields or by another client, and with
-// ErrUnavailable when it is mounted in another status. A new segment is not suspended, whatever its client's other
+// address or size is zero, and with ErrInvalid and what is mounted when that is other memory or another
+// client's; hosts and localities are not compared. It fails with ErrUnavailable when the id is mounted in another
+// status. A new segment is not suspended, whatever its client's other
 // segments are.
 func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error) {
 	if !info.usable() {
@@ -51,8 +52,8 @@ func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error)
 		switch {
 		case m.Status() != StatusOK:
 			return nil, false, ErrUnavailable
-		case m.Client != client || !m.Info.equal(&info):
-			return nil, false, ErrInvalid
+		case m.Client != client || !m.Info.sameMemory(&info):
+			return m, false, ErrInvalid
 		}
 		return m, false, nil
 	}
@@ -63,13 +64,13 @@ func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error)
 
 // Remount mounts what a client says it has, all or nothing, and returns how many segments are
 // new. Segments without address or size are passed over. It fails with ErrInvalid when one is
-// mounted already but differs in any field or belongs to another client, and with
+// mounted already but differs in any field but its locality, or belongs to another client, and with
 // ErrUnavailable when one is mounted in a status other than OK.
 func (p *Pool) Remount(infos []Info, client UUID) (fresh int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range infos {
-		if m := p.byID[infos[i].ID]; m != nil && (m.Client != client || !m.Info.equal(&infos[i])) {
+		if m := p.byID[infos[i].ID]; m != nil && (m.Client != client || !m.Info.sameMemory(&infos[i]) || m.Info.HostID != infos[i].HostID) {
 			return 0, ErrInvalid
 		}
 	}
@@ -254,17 +255,10 @@ func (p *Pool) current() *layout {
 // usable reports whether the segment has memory to lend.
 func (i *Info) usable() bool { return i.Base != 0 && i.Size != 0 }
 
-// equal reports whether all fields are the same.
-func (i *Info) equal(o *Info) bool {
-	if i.ID != o.ID || i.Name != o.Name || i.Base != o.Base || i.Size != o.Size ||
-		i.Endpoint != o.Endpoint || i.Protocol != o.Protocol || i.HostID != o.HostID {
-		return false
-	}
-	if i.Locality == nil || o.Locality == nil {
-		return i.Locality == o.Locality
-	}
-	return i.Locality.NUMANode == o.Locality.NUMANode &&
-		slices.Equal(i.Locality.HCANames, o.Locality.HCANames)
+// sameMemory reports whether two clients' words are about the same memory, reached in the same way.
+func (i *Info) sameMemory(o *Info) bool {
+	return i.ID == o.ID && i.Name == o.Name && i.Base == o.Base && i.Size == o.Size &&
+		i.Endpoint == o.Endpoint && i.Protocol == o.Protocol
 }
 
 // clone returns a copy that shares no memory with the original, whose strings may lie in a

@@ -22,6 +22,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
 // fake is a master small enough to say anything a test wants.
@@ -38,6 +39,8 @@ type fake struct {
 	stats     core.Stats
 	calls     map[string]rpc.Counters
 	listener  rpc.Stats
+	release   wire.Release
+	most      int // tenants with metrics of their own
 	connector *ConnectorStatus
 	policyErr error
 	current   policy.Current
@@ -173,6 +176,7 @@ func (f *fake) state() State {
 		Stats:    func() core.Stats { return f.stats },
 		Calls:    func() map[string]rpc.Counters { return f.calls },
 		Listener: func() rpc.Stats { return f.listener },
+		Release:  f.release, MaxTenants: f.most,
 	}
 	if f.connector != nil {
 		s.Connector = func() ConnectorStatus { return *f.connector }
@@ -205,10 +209,7 @@ func newTestServer(t *testing.T, f *fake) (*Server, *clock) {
 	t.Helper()
 	c := &clock{now: start}
 	state := f.state()
-	s, err := NewServer(state, NewReporter(state, c.Now()), Options{Version: "1.2.3 (git: abc)", Now: c.Now, Log: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewServer(state, NewReporter(state, c.Now()), Options{Version: "1.2.3 (git: abc)", Now: c.Now, Log: hclog.NewNullLogger()})
 	return s, c
 }
 

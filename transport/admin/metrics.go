@@ -1,145 +1,94 @@
 package admin
 
 import (
-	"fmt"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"slices"
+	"sync"
 
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
-// Metrics makes the page of GET /metrics. It holds no numbers: each scrape reads the state
-// once and prints that.
+// Metrics makes the page of GET /metrics. Each scrape reads the state once and prints that; all that is
+// kept in between is what has been counted for the tenants that are not printed by themselves.
 type Metrics struct {
-	registry *prometheus.Registry
+	state    State
+	version  string
+	families []family
+
+	mu   sync.Mutex // guards rest
+	rest restCounters
 }
 
-// NewMetrics returns the metrics of a state. It fails when two families have one name.
-func NewMetrics(state State, version string) (*Metrics, error) {
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(newCollector(state, version)); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	if err := registry.Register(newRuntimeCollector()); err != nil {
-		return nil, fmt.Errorf("metrics of the runtime: %w", err)
-	}
-	return &Metrics{registry: registry}, nil
+// NewMetrics returns the metrics of a state.
+func NewMetrics(state State, version string) *Metrics {
+	return &Metrics{state: state, version: version, families: allFamilies()}
 }
 
-// Registry is where further collectors can be registered.
-func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+// allFamilies returns every family there is, in the order of the page.
+func allFamilies() []family {
+	return slices.Concat(
+		stateFamilies, replicaFamilies, liveFamilies, callCounters(), tierFamilies, taskFamilies, weightFamilies,
+		tenantFamilies, policyFamilies, rpcFamilies, haFamilies, processFamilies, runtimeFamilies,
+	)
+}
 
 // Text returns the page in the Prometheus text format.
-func (m *Metrics) Text() ([]byte, error) {
-	families, err := m.registry.Gather()
-	if err != nil {
-		return nil, err
+func (m *Metrics) Text() []byte {
+	r := m.read()
+	var b []byte
+	for i := range m.families {
+		b = m.families[i].append(b, r)
 	}
-	return exposition(families), nil
+	return b
 }
 
 // reading is the state as one scrape saw it.
 type reading struct {
+	release   wire.Release
+	version   string
+	fileBytes uint64 // room in the shared file system, 0 = unknown
 	stats     core.Stats
 	calls     map[string]rpc.Counters
 	listener  rpc.Stats
 	service   ServiceState
 	totals    tenant.Totals
-	tenants   []tenant.Snapshot
+	tenants   []tenantRow
 	strict    bool // strict tenants, and the service active
 	connector *ConnectorStatus
 	process   processMemory
+	runtime   runtimeSample
 }
 
-func (c *collector) read() *reading {
-	r := &reading{service: c.state.Service(), process: readProcessMemory()}
+func (m *Metrics) read() *reading {
+	r := readStats(&m.state)
+	r.version, r.process, r.runtime = m.version, readProcessMemory(), readRuntime()
 	if r.service.Ready {
-		r.stats = c.state.Stats()
-		if r.strict = c.state.Tenants.MultiTenant(); r.strict {
-			r.totals, r.tenants = c.state.Tenants.TenantTotals(), c.state.Tenants.TenantSnapshots()
+		var snapshots []tenant.Snapshot
+		if r.strict = m.state.Tenants.MultiTenant(); r.strict {
+			r.totals, snapshots = m.state.Tenants.TenantTotals(), m.state.Tenants.TenantSnapshots()
 		}
+		m.mu.Lock()
+		r.tenants = tenantRows(snapshots, r.stats.Tenants, m.state.MaxTenants, &m.rest)
+		m.mu.Unlock()
 	}
-	r.calls, r.listener = c.state.Calls(), c.state.Listener()
-	if c.state.Connector != nil {
-		status := c.state.Connector()
+	r.listener = m.state.Listener()
+	if m.state.Connector != nil {
+		status := m.state.Connector()
 		r.connector = &status
 	}
 	return r
 }
 
-// collector prints the families of families.go, which always have a value, and those of
-// labelled.go, which have as many as there are segments, tenants and reasons.
-type collector struct {
-	state    State
-	plain    []plainDesc
-	labelled []labelledDesc
-	build    prometheus.Metric
+// readStats reads what the page and the summary line both tell.
+func readStats(state *State) *reading {
+	r := &reading{release: state.Release, service: state.Service(), calls: state.Calls(), fileBytes: state.FileBytes}
+	if r.release == 0 {
+		r.release = wire.Latest
+	}
+	if r.service.Ready {
+		r.stats = state.Stats()
+	}
+	return r
 }
-
-type plainDesc struct {
-	desc *prometheus.Desc
-	plain
-}
-
-type labelledDesc struct {
-	desc *prometheus.Desc
-	labelled
-}
-
-func newCollector(state State, version string) *collector {
-	c := &collector{state: state}
-	for _, p := range allPlain() {
-		c.plain = append(c.plain, plainDesc{prometheus.NewDesc(p.name, p.help, nil, nil), p})
-	}
-	for _, l := range allLabelled {
-		c.labelled = append(c.labelled, labelledDesc{prometheus.NewDesc(l.name, l.help, l.labels, nil), l})
-	}
-	c.build = prometheus.MustNewConstMetric(
-		prometheus.NewDesc("mooncake_build_info", "protocol version and version of this program", []string{"version", "display_version"}, nil),
-		prometheus.GaugeValue, 1, protocolVersion, validText(version))
-	return c
-}
-
-// Describe is part of prometheus.Collector.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, p := range c.plain {
-		ch <- p.desc
-	}
-	for _, l := range c.labelled {
-		ch <- l.desc
-	}
-	ch <- c.build.Desc()
-	ch <- valueSizeDesc
-}
-
-// Collect is part of prometheus.Collector.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	r := c.read()
-	for _, p := range c.plain {
-		ch <- prometheus.MustNewConstMetric(p.desc, p.kind, p.value(r))
-	}
-	for _, l := range c.labelled {
-		l.values(r, func(v float64, labels ...string) {
-			for i := range labels {
-				labels[i] = validText(labels[i])
-			}
-			m, err := prometheus.NewConstMetric(l.desc, l.kind, v, labels...)
-			if err != nil {
-				m = prometheus.NewInvalidMetric(l.desc, err)
-			}
-			ch <- m
-		})
-	}
-	ch <- c.build
-	if h := r.stats.ValueSizes; h.Count > 0 {
-		buckets := make(map[float64]uint64, len(h.Bounds))
-		for i, bound := range h.Bounds {
-			buckets[bound] = h.Counts[i]
-		}
-		ch <- prometheus.MustNewConstHistogram(valueSizeDesc, h.Count, h.Sum, buckets)
-	}
-}
-
-var valueSizeDesc = prometheus.NewDesc("master_value_size_bytes", "sizes of the objects written, in bytes", nil, nil)

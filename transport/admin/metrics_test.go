@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,7 +13,10 @@ import (
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
+
+var update = flag.Bool("update", false, "rewrite docs/metrics.md and testdata/http/metrics.txt")
 
 // busy has something in every family.
 func busy() *fake {
@@ -20,15 +24,22 @@ func busy() *fake {
 	f.stats = core.Stats{
 		AllocatedBytes: 2697152, CapacityBytes: 570425344, Keys: 7, SoftPinnedKeys: 2, ActiveClients: 3, MemCacheNums: 6, InFlightWrites: 1,
 		MemCacheHits: 31, MemCacheHitBytes: 918140, ValidGets: 31, TotalGets: 37, SuccessfulEvictions: 4, AttemptedEvictions: 5, EvictedKeys: 8, EvictedBytes: 4096,
-		PutStartDiscards: 6, PutStartReleases: 2, PutStartAllocFailures: 9, PutStartPartialAllocations: 10, PutStartAlreadyExists: 11, DiscardedStagingBytes: 14000, LedgerErrors: 1,
+		PutStartDiscards: 6, PutStartReleases: 2, PutStartAllocFailures: 9, PutStartPartialAllocations: 10, PutStartAlreadyExists: 11, BatchPutStartAlreadyExists: 13, DiscardedStagingBytes: 14000, LedgerErrors: 1,
 		Segments:   []core.SegmentStat{{Name: "10.0.0.6:1", Allocated: 2097152, Capacity: 536870912}, {Name: "odd\\\"\n\xff", Allocated: 1, Capacity: 2}},
 		ValueSizes: core.Histogram{Bounds: []float64{4096, 65536, 67108864}, Counts: []uint64{30, 36, 39}, Sum: 14918726, Count: 40},
-		Tenants:    []core.TenantStat{{Tenant: "ta", Rejected: 4, EvictedBytes: 4096}, {Tenant: "tb", Rejected: 5}, {Tenant: "tc", EvictedBytes: 1}},
-		Clients:    core.ClientStat{Active: 3, Suspected: 1, Remounted: 3, SuspectedTotal: 5, RecoveredTotal: 2, OfflineTotal: 3, HeldExpiries: 1, MasterStalls: 2},
+		Tenants: []core.TenantStat{
+			{Tenant: "ta", Rejected: 4, EvictedBytes: 4096, Keys: 12, InFlightWrites: 1, Lookups: 9, Hits: 7, HitBytes: 70},
+			{Tenant: "tb", Rejected: 5},
+			{Tenant: "tc", EvictedBytes: 1},
+		},
+		Clients: core.ClientStat{Active: 3, Suspected: 1, Remounted: 3, SuspectedTotal: 5, RecoveredTotal: 2, OfflineTotal: 3, HeldExpiries: 1, MasterStalls: 2},
 	}
 	f.calls = map[string]rpc.Counters{
 		"PutStart": {Requests: 20, Failures: 3}, "UpsertStart": {Requests: 11, Failures: 8}, "Remove": {Requests: 5, Failures: 1},
 		"BatchRemove": {Requests: 2, Items: 7, FailedItems: 4}, "Ping": {Requests: 11},
+		"GracefulUnmountSegment": {Requests: 3, Failures: 1}, "UnmountSegment": {Requests: 2}, "DynamicReplicaCopyStart": {Requests: 2, Failures: 2},
+		"EvictDiskReplica": {Requests: 3, Failures: 1}, "EvictDiskReplicaIfCurrent": {Requests: 4}, "BatchEvictDiskReplica": {Requests: 5, Failures: 1, PartialSuccesses: 2, Empty: 1, Items: 9, FailedItems: 6},
+		"BatchExistKey": {Requests: 2, Empty: 1, Items: 3}, "MountNoFSegment": {Requests: 2, Failures: 2},
 		"BatchPutStart": {Requests: 9, Failures: 1, PartialSuccesses: 2, Items: 20, FailedItems: 5}, "BatchUpsertStart": {Requests: 1, Items: 2},
 	}
 	f.listener = rpc.Stats{Accepted: 9, Open: 4, Panics: 0, BytesRead: 1000, BytesWritten: 2000, Refused: map[string]uint64{"bad_body": 2, "too_large": 0}}
@@ -76,10 +87,9 @@ func lines(t *testing.T, name string) []string {
 	return out
 }
 
-// Every family of both releases is printed with its type, or listed with the reason why not;
-// ours are exactly those of the list.
+// Every family of a release is printed by a master that behaves as that one, with its type, or listed with the
+// reason why not, and none that only a later one has; ours beside them are exactly those of the list.
 func TestFamilies(t *testing.T) {
-	have := familiesOf(metricsText(t, busy()))
 	notYet := map[string]string{}
 	for _, line := range lines(t, "metrics_absent.txt") {
 		name, reason, ok := strings.Cut(line, "\t")
@@ -89,17 +99,32 @@ func TestFamilies(t *testing.T) {
 		notYet[name] = reason
 	}
 	known := map[string]bool{}
-	for _, release := range []string{"metrics_0.3.13.txt", "metrics_0.3.14.txt"} {
-		for _, line := range lines(t, release) {
+	for _, name := range []string{"metrics_0.3.13.txt", "metrics_0.3.14.txt"} {
+		for _, line := range lines(t, name) {
+			family, _, _ := strings.Cut(line, " ")
+			known[family] = true
+		}
+	}
+	for release, golden := range map[wire.Release]string{wire.R0313: "metrics_0.3.13.txt", wire.R0314: "metrics_0.3.14.txt"} {
+		f := busy()
+		f.release = release
+		have := familiesOf(metricsText(t, f))
+		theirs := map[string]bool{}
+		for _, line := range lines(t, golden) {
 			name, kind, _ := strings.Cut(line, " ")
-			known[name] = true
+			theirs[name] = true
 			switch {
 			case have[name] == kind && notYet[name] == "":
 			case have[name] == "" && notYet[name] != "":
 			case have[name] != "" && notYet[name] != "":
-				t.Errorf("%s: %s is printed and listed as absent", release, name)
+				t.Errorf("%s: %s is printed and listed as absent", golden, name)
 			default:
-				t.Errorf("%s: %s is %q, want %q", release, name, have[name], kind)
+				t.Errorf("%s: %s is %q, want %q", golden, name, have[name], kind)
+			}
+		}
+		for _, family := range allFamilies() {
+			if name := family.name; release == wire.R0313 && have[name] != "" && known[name] && !theirs[name] {
+				t.Errorf("%s: %s is printed, which that release does not have", golden, name)
 			}
 		}
 	}
@@ -109,14 +134,61 @@ func TestFamilies(t *testing.T) {
 		}
 	}
 	var got []string
-	for name, kind := range have {
+	for name, kind := range familiesOf(metricsText(t, busy())) {
 		got = append(got, name+" "+kind)
 	}
 	sort.Strings(got)
-	if g, w := strings.Join(got, "\n"), strings.Join(lines(t, "metrics.txt"), "\n"); g != w {
-		t.Errorf("families are not those of metrics.txt:\n%s", difference(g, w))
+	text := strings.Join(got, "\n")
+	if *update {
+		if err := os.WriteFile("../../testdata/http/metrics.txt", []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := strings.Join(lines(t, "metrics.txt"), "\n"); text != w {
+		t.Errorf("families are not those of metrics.txt:\n%s", difference(text, w))
 	}
 }
+
+// The page is what Prometheus' own parser reads: each family once, nothing twice in it.
+func TestExposition(t *testing.T) {
+	seen := map[string]bool{}
+	family := ""
+	for line := range strings.SplitSeq(strings.TrimSuffix(metricsText(t, busy()), "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "# HELP "):
+			family = strings.Fields(line)[2]
+			if seen[family] {
+				t.Errorf("%s is there twice", family)
+			}
+			seen[family] = true
+		case strings.HasPrefix(line, "# TYPE "):
+			if f := strings.Fields(line); len(f) != 4 || f[2] != family {
+				t.Errorf("%q does not follow its help", line)
+			}
+		default:
+			m := sampleLine.FindStringSubmatch(line)
+			if m == nil {
+				t.Errorf("%q is no sample", line)
+				continue
+			}
+			name := m[1]
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				if strings.TrimSuffix(name, suffix) == family {
+					name = family
+				}
+			}
+			if name != family {
+				t.Errorf("%q stands in %s", line, family)
+			}
+			if seen[m[1]+m[2]] && m[2] != "" {
+				t.Errorf("%q is there twice", line)
+			}
+			seen[m[1]+m[2]] = true
+		}
+	}
+}
+
+var sampleLine = regexp.MustCompile(`^([a-z_0-9]+)(\{(?:[a-z_]+="(?:[^"\\]|\\["\\n])*",?)+\})? (\+Inf|[-+0-9.e]+)$`)
 
 func difference(got, want string) string {
 	var b strings.Builder
@@ -148,9 +220,16 @@ func TestMetricsAtStart(t *testing.T) {
 			t.Errorf("%s is printed by an idle master without tenants", name)
 		}
 	}
-	for _, p := range allPlain() {
-		if !strings.HasPrefix(p.name, "mooncake_process_") && !strings.Contains(text, "\n"+p.name+" 0\n") {
-			t.Errorf("%s is not printed as 0", p.name)
+	for _, f := range allFamilies() {
+		switch {
+		case f.absent != "":
+			if have[f.name] != "" && !strings.HasPrefix(f.name, "go_") {
+				t.Errorf("%s is printed by an idle master", f.name)
+			}
+		case have[f.name] == "" && f.name != "mooncake_rpc_refused_frames_total":
+			t.Errorf("%s is not printed", f.name)
+		case f.value != nil && !strings.HasPrefix(f.name, "mooncake_process_") && !strings.HasPrefix(f.name, "go_") && !strings.Contains(text, "\n"+f.name+" 0\n"):
+			t.Errorf("%s is not printed as 0", f.name)
 		}
 	}
 	if !regexp.MustCompile(`(?m)^mooncake_process_rss_bytes [1-9]`).MatchString(text) {
@@ -170,12 +249,17 @@ func TestSamples(t *testing.T) {
 		"master_remove_requests_total 12", "master_remove_failures_total 5", "master_ping_requests_total 11",
 		"master_batch_put_start_requests_total 10", "master_batch_put_start_failures_total 1", "master_batch_put_start_partial_successes_total 2",
 		"master_batch_put_start_items_total 22", "master_batch_put_start_failed_items_total 5",
+		"master_unmount_segment_requests_total 5", "master_unmount_segment_failures_total 1", "master_copy_start_requests_total 2",
+		"master_evict_disk_replica_requests_total 12", "master_evict_disk_replica_failures_total 4",
+		"master_batch_exist_key_failures_total 1", "master_batch_exist_key_items_total 3", "master_mount_nof_segment_failures_total 2",
 		"master_put_start_discarded_staging_size 14000", "total_get_nums_ 37", "mem_cache_hit_bytes_total 918140",
-		`mooncake_tenant_quota_reject_total{reason="quota_exceeded",tenant_id="ta"} 4`, `mooncake_tenant_evict_bytes_total{tenant_id="tc"} 1`,
+		`mooncake_tenant_quota_reject_total{tenant_id="ta",reason="quota_exceeded"} 4`, `mooncake_tenant_evict_bytes_total{tenant_id="tc"} 1`,
 		`mooncake_tenant_quota_requested_bytes{tenant_id="ta"} 10485760`, `mooncake_tenant_quota_over_quota{tenant_id="tenant b"} 1`,
 		`mooncake_tenant_quota_admission_closed{tenant_id="ta"} 0`, `mooncake_tenant_quota_explicit_policy{tenant_id="ta"} 1`,
+		"master_batch_put_start_object_already_exists_total 13", "master_attempted_evictions_mem 5",
+		`mooncake_tenant_keys{tenant_id="ta"} 12`, `mooncake_tenant_lookups_total{tenant_id="ta"} 9`, `mooncake_tenant_hit_bytes_total{tenant_id="ta"} 70`,
 		"mooncake_tenant_quota_allocatable_capacity_bytes 1000", "mooncake_tenant_quota_oversubscription_ratio 1.5",
-		`mooncake_tenant_quota_connector_state{state="ready",type="file"} 1`, `mooncake_tenant_quota_connector_state{state="degraded",type="file"} 0`,
+		`mooncake_tenant_quota_connector_state{type="file",state="ready"} 1`, `mooncake_tenant_quota_connector_state{type="file",state="degraded"} 0`,
 		"mooncake_tenant_quota_connector_restarts_total 2", "mooncake_tenant_quota_connector_reload_successes_total 4",
 		`mooncake_tenant_quota_connector_reload_failures_total{reason="invalid"} 5`,
 		`mooncake_tenant_quota_policy_last_reload_successful{type="file"} 1`, `mooncake_tenant_quota_policy_content_hash{type="file"} 188900967593046`,
@@ -184,13 +268,16 @@ func TestSamples(t *testing.T) {
 		`mooncake_tenant_quota_policy_stored_timestamp_seconds{type="file"} 1786270272`,
 		"mooncake_tenant_quota_connector_last_success_timestamp_seconds 1.78627027225e+09", "mooncake_tenant_quota_connector_overwritten_saves_total 6",
 		`mooncake_rpc_refused_frames_total{reason="bad_body"} 2`, `mooncake_rpc_refused_frames_total{reason="too_large"} 0`, "mooncake_rpc_connections 4",
-		`mooncake_build_info{display_version="1.2.3 (git: abc)",version="2.0.0"} 1`, "ha_standby_state 0",
+		`mooncake_build_info{version="2.0.0",display_version="1.2.3 (git: abc)"} 1`, "ha_standby_state 0",
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			name, _, _ := strings.Cut(want, "{")
 			name, _, _ = strings.Cut(name, " ")
 			t.Errorf("no line %s; there is\n%s", want, strings.Join(regexp.MustCompile(`(?m)^`+name+`[{ ].*$`).FindAllString(text, -1), "\n"))
 		}
+	}
+	if strings.Contains(text, "master_remount_nof_segment") {
+		t.Error("a family that is printed once used is printed before")
 	}
 	if strings.Contains(text, `mooncake_tenant_evict_bytes_total{tenant_id="tb"}`) {
 		t.Error("a tenant without evictions is printed")
@@ -228,6 +315,14 @@ func TestSummaryAtStart(t *testing.T) {
 		reply{200, typeScrape, "role=leader, state=serving, service_ready=true, master={" + idleMaster + "}, ha={" + idleHA + "}"})
 }
 
+// That of 0.3.13 tells of snapshots and nothing of the writer of the operation log.
+func TestSummary0313(t *testing.T) {
+	s, _ := newTestServer(t, &fake{service: Serving(), release: wire.R0313})
+	ha, _, _ := strings.Cut(idleHA, ", writer_accepting")
+	check(t, "summary", ask(t, s.Handler(), "GET /metrics/summary", ""),
+		reply{200, typeScrape, "role=leader, state=serving, service_ready=true, master={" + idleMaster + " | Snapshots: Success=0, Fail=0}, ha={" + ha + "}"})
+}
+
 // Rates count from the last log line; reading the page does not move that.
 func TestSummaryRates(t *testing.T) {
 	f := busy()
@@ -258,4 +353,32 @@ func TestSummaryRates(t *testing.T) {
 	s.reporter.LogLine(c.Now())
 	c.advance(time.Second)
 	want(page(), "PutStart=0.00/0.00")
+}
+
+func TestMetricsPage(t *testing.T) {
+	const page = "../../docs/metrics.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(Markdown()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != Markdown() {
+		t.Error("docs/metrics.md does not say what the table says; run with -update")
+	}
+	n := 0
+	for _, s := range sections() {
+		n += len(s.families)
+	}
+	if n != len(allFamilies()) {
+		t.Errorf("%d families are in sections, %d are printed", n, len(allFamilies()))
+	}
+	for _, f := range allFamilies() {
+		if f.help == "" || f.labels != nil && f.each == nil {
+			t.Errorf("%s: help %q, labels %q", f.name, f.help, f.labels)
+		}
+	}
 }

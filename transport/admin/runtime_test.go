@@ -7,8 +7,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
+	"github.com/mooncake-go/mooncake-master/core"
 )
 
 func TestCumulate(t *testing.T) {
@@ -16,50 +15,31 @@ func TestCumulate(t *testing.T) {
 		Counts:  []uint64{1, 2, 0, 4, 8},
 		Buckets: []float64{math.Inf(-1), 1, 2, 3, 4, math.Inf(1)},
 	}
-	count, sum, buckets := cumulate(h, []float64{0.5, 1, 2.5, 4, 9})
-	want := map[float64]uint64{0.5: 0, 1: 1, 2.5: 3, 4: 7, 9: 7}
-	if count != 15 || sum != 1*1+2*2+4*4+8*4 || !reflect.DeepEqual(buckets, want) {
-		t.Errorf("%d pauses of %v s, %v, want %v", count, sum, buckets, want)
+	bounds := []float64{0.5, 1, 2.5, 4, 9}
+	want := core.Histogram{Bounds: bounds, Counts: []uint64{0, 1, 3, 7, 7}, Sum: 1*1 + 2*2 + 4*4 + 8*4, Count: 15}
+	if got := cumulate(h, bounds); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 // TestRuntimeMetrics finds a collection that took place.
 func TestRuntimeMetrics(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(newRuntimeCollector()); err != nil {
-		t.Fatal(err)
-	}
-	gather := func() map[string]*dto.Metric {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := map[string]*dto.Metric{}
-		for _, f := range families {
-			found[f.GetName()] = f.Metric[0]
-		}
-		return found
-	}
-	before := gather()
+	before := readRuntime()
 	runtime.GC()
-	after := gather()
-	for _, name := range []string{"go_cpu_classes_gc_total_cpu_seconds_total", "go_gc_cycles_total_gc_cycles_total"} {
-		if a, b := after[name].GetCounter().GetValue(), before[name].GetCounter().GetValue(); a <= b {
-			t.Errorf("%s was %v before a collection and is %v after it", name, b, a)
+	after := readRuntime()
+	for _, i := range []int{0, 3} {
+		if a, b := after.values[i], before.values[i]; a <= b {
+			t.Errorf("%s was %v before a collection and is %v after it", runtimeSamples[i], b, a)
 		}
 	}
-	if after["go_cpu_classes_gc_mark_assist_cpu_seconds_total"] == nil || after["go_cpu_classes_gc_mark_idle_cpu_seconds_total"] == nil {
-		t.Errorf("series are missing: %v", after)
+	if after.goroutines < 1 {
+		t.Errorf("%d goroutines", after.goroutines)
 	}
-	if n := after["go_goroutines"].GetGauge().GetValue(); n < 1 {
-		t.Errorf("%v goroutines", n)
+	a, b := cumulate(after.pauses, pauseBounds), cumulate(before.pauses, pauseBounds)
+	if a.Count <= b.Count || a.Sum <= b.Sum {
+		t.Errorf("%d pauses of %v s before a collection, %d of %v s after it", b.Count, b.Sum, a.Count, a.Sum)
 	}
-	const pauses = "go_sched_pauses_total_gc_seconds"
-	a, b := after[pauses].GetHistogram(), before[pauses].GetHistogram()
-	if a.GetSampleCount() <= b.GetSampleCount() || a.GetSampleSum() <= b.GetSampleSum() {
-		t.Errorf("%d pauses of %v s before a collection, %d of %v s after it", b.GetSampleCount(), b.GetSampleSum(), a.GetSampleCount(), a.GetSampleSum())
-	}
-	if n := len(a.Bucket); n != len(pauseBounds) || a.Bucket[n-1].GetCumulativeCount() > a.GetSampleCount() {
-		t.Errorf("%v", a)
+	if last := a.Counts[len(a.Counts)-1]; len(a.Counts) != len(pauseBounds) || last > a.Count {
+		t.Errorf("%+v", a)
 	}
 }

@@ -57,14 +57,10 @@ type Server struct {
 
 // NewServer returns a server over the given state. The reporter's rates are shared with
 // whoever writes the periodic log line.
-func NewServer(state State, reporter *Reporter, options Options) (*Server, error) {
-	metrics, err := NewMetrics(state, options.Version)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{state: state, options: options, metrics: metrics, reporter: reporter}
+func NewServer(state State, reporter *Reporter, options Options) *Server {
+	s := &Server{state: state, options: options, metrics: NewMetrics(state, options.Version), reporter: reporter}
 	s.http = newHTTPServer(s.routes(), options.Log)
-	return s, nil
+	return s
 }
 
 // newHTTPServer sets the bounds shared by the two HTTP servers of this package.

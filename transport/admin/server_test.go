@@ -98,7 +98,7 @@ func TestRoutes(t *testing.T) {
 		{"GET /query_key?key=k&tenant_id=_x", badTenantID},
 		{"GET /query_key?key=zz", noObject},
 		{"GET /query_key", noObject},
-		{"GET /query_key?key=busy", reply{500, typeJSON, `{"success":false,"error_code":-703,"error_message":"REPLICA_IS_NOT_READY"}`}},
+		{"GET /query_key?key=busy", reply{404, typeJSON, `{"success":false,"error_code":-703,"error_message":"REPLICA_IS_NOT_READY"}`}},
 		{"GET /batch_query_keys", reply{400, typeJSON, `{"success":false,"error":"No keys provided. Use ?keys=key1,key2,..."}`}},
 		{"GET /batch_query_keys?keys=", reply{400, typeJSON, `{"success":false,"error":"No keys provided. Use ?keys=key1,key2,..."}`}},
 		{"GET /batch_query_keys?Keys=k", reply{400, typeJSON, `{"success":false,"error":"No keys provided. Use ?keys=key1,key2,..."}`}},

@@ -10,6 +10,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
 // Objects is what the routes about keys need of the master. All calls may overlap.
@@ -106,4 +107,11 @@ type State struct {
 	Stats     func() core.Stats
 	Calls     func() map[string]rpc.Counters
 	Listener  func() rpc.Stats
+
+	// Release is the one whose metrics and summary line are printed; 0 is the latest.
+	Release wire.Release
+	// MaxTenants is how many tenants have metrics of their own; 0 = all.
+	MaxTenants int
+	// FileBytes is the room in the file system that clients share; 0 = there is none, or no limit.
+	FileBytes uint64
 }

@@ -100,10 +100,7 @@ func TestMalformedRequests(t *testing.T) {
 	f := loaded()
 	state := f.state()
 	c := &clock{now: start}
-	s, err := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: c.Now, Log: log.logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: c.Now, Log: log.logger()})
 	m := NewMetadataServer(NewStore(), log.logger())
 	admin, metadata := listen(t, s.Serve, s.Shutdown), listen(t, m.Serve, m.Shutdown)
 	const healthy = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -198,10 +195,7 @@ func TestKeepAliveAndShutdown(t *testing.T) {
 		return Serving()
 	}
 	c := &clock{now: start}
-	s, err := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: c.Now, Log: (&logged{}).logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: c.Now, Log: (&logged{}).logger()})
 	address := listen(t, s.Serve, s.Shutdown)
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -282,10 +276,7 @@ func TestManyKeys(t *testing.T) {
 	}
 	f.keys = map[string][]string{"default": keys}
 	state := f.state()
-	s, err := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: time.Now, Log: (&logged{}).logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewServer(state, NewReporter(state, start), Options{Version: "v", Now: time.Now, Log: (&logged{}).logger()})
 	address := listen(t, s.Serve, s.Shutdown)
 	answer, err := http.Get("http://" + address + "/get_all_keys")
 	if err != nil {

@@ -56,13 +56,7 @@ func getKVEvents(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, _ *http.Request) {
-	body, err := s.metrics.Text()
-	if err != nil {
-		s.options.Log.Error("metrics could not be collected", "error", err)
-		respond(w, http.StatusInternalServerError, typePlain, []byte("metrics could not be collected: "+err.Error()))
-		return
-	}
-	respond(w, http.StatusOK, typeScrape, body)
+	respond(w, http.StatusOK, typeScrape, s.metrics.Text())
 }
 
 func (s *Server) getSummary(w http.ResponseWriter, _ *http.Request) {

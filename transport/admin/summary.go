@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
 // Reporter makes the summary line of the log and of /metrics/summary. The rates in it are per
@@ -49,20 +50,27 @@ func (p *Reporter) line(now time.Time, calls map[string]rpc.Counters) string {
 	p.mu.Lock()
 	base, seconds := p.base, now.Sub(p.since).Seconds()
 	p.mu.Unlock()
+	ha := haSummary
+	if p.old() {
+		ha = haSummary0313
+	}
 	return fmt.Sprintf("role=%s, state=%s, service_ready=%t, master={%s}, ha={%s}",
-		st.Role, st.HAState, st.Ready, p.master(st, calls, base, seconds), haSummary)
+		st.Role, st.HAState, st.Ready, p.master(calls, base, seconds), ha)
 }
 
+// old reports whether the line is that of release 0.3.13.
+func (p *Reporter) old() bool { return p.state.Release == wire.R0313 }
+
 // haSummary is that of a master without an operation log.
-const haSummary = "HA Metrics Summary: last_seq=0, applied_seq=0, lag=0, pending=0, mutation_queue=0, batch_commits=0, sync_commits=0, " +
-	"skipped=0, checksum_fail=0, etcd_fail=0, watch_disconn=0, state=0, writer_accepting=false, writer_retry_count=0, writer_retry_delay_ms=0, " +
+const haSummary0313 = "HA Metrics Summary: last_seq=0, applied_seq=0, lag=0, pending=0, mutation_queue=0, batch_commits=0, sync_commits=0, " +
+	"skipped=0, checksum_fail=0, etcd_fail=0, watch_disconn=0, state=0"
+
+// haSummary is the same of release 0.3.14.
+const haSummary = haSummary0313 + ", writer_accepting=false, writer_retry_count=0, writer_retry_delay_ms=0, " +
 	"writer_waiting_slots=0, writer_committed_queue=0, writer_callback_queue=0, writer_durable_batch=0, writer_durable_seq=0, writer_last_error=0"
 
-func (p *Reporter) master(st ServiceState, calls, base map[string]rpc.Counters, seconds float64) string {
-	r := &reading{}
-	if st.Ready {
-		r.stats = p.state.Stats()
-	}
+func (p *Reporter) master(calls, base map[string]rpc.Counters, seconds float64) string {
+	r := readStats(&p.state)
 	s := &r.stats
 	rate := rates{calls: calls, base: base, seconds: seconds}
 	parts := []string{
@@ -80,6 +88,9 @@ func (p *Reporter) master(st ServiceState, calls, base map[string]rpc.Counters, 
 		"NoF Eviction: Success/Attempts=0/0, keys=0, size=0 B",
 		fmt.Sprintf("Discard: Released/Total=%d/%d, StagingSize=%s", s.PutStartReleases, s.PutStartDiscards, size(uint64(max(s.DiscardedStagingBytes, 0)))),
 		"Promotion: in_flight=0, admitted=0, completed=0, failed=0, cancelled=0, expired=0, bytes=0 B, rejected(freq/wm/cap)=0/0/0",
+	}
+	if p.old() {
+		parts = append(parts, "Snapshots: Success=0, Fail=0")
 	}
 	return strings.Join(parts, " | ")
 }

@@ -11,6 +11,7 @@ type Config struct {
 	ConfigPath string // "" = none was read
 	ClusterID  string
 	StateDir   string // "" = nothing outlives the process
+	Behaviour  string // Behaviour0314 or Behaviour0313
 
 	RPC       RPCConfig
 	Admin     AdminConfig
@@ -23,11 +24,6 @@ type Config struct {
 	Storage   StorageConfig
 	Log       LogConfig
 
-	// What follows is parsed and checked so that command lines of the original keep working;
-	// the features are not part of this build.
-	HA                 HAConfig
-	Oplog              OplogConfig
-	Snapshot           SnapshotConfig
 	Tasks              TasksConfig
 	Offload            OffloadConfig
 	Promotion          PromotionConfig
@@ -36,6 +32,12 @@ type Config struct {
 	NoF                NoFConfig
 	CXL                CXLConfig
 	Weights            WeightsConfig
+
+	// What follows is parsed and checked so that command lines of the original keep working;
+	// the features are not part of this build.
+	HA       HAConfig
+	Oplog    OplogConfig
+	Snapshot SnapshotConfig
 
 	origins map[string]Origin
 }
@@ -54,10 +56,17 @@ type RPCConfig struct {
 
 // AdminConfig is about the HTTP server for operators and metrics. Port 0 is any free one.
 type AdminConfig struct {
-	Host   string
-	Port   int
-	Report bool // write the summary line to the log every 10 seconds
+	Host       string
+	Port       int
+	Report     bool   // write the summary line to the log every 10 seconds
+	MaxTenants uint64 // with metrics of their own; 0 = all
 }
+
+// The releases that a master can behave as.
+const (
+	Behaviour0313 = "0.3.13"
+	Behaviour0314 = "0.3.14"
+)
 
 // MetadataConfig is about the store in which transfer engines find each other, and about
 // cleaning up after expired clients there. RemoteURL is "" unless the cleanup has to go to a
@@ -226,6 +235,7 @@ type KVEventsConfig struct {
 
 // NoFConfig is about NVMe-oF segments.
 type NoFConfig struct {
+	Enabled           bool
 	EvictionRatio     float64
 	HighWatermark     float64
 	HeartbeatInterval time.Duration

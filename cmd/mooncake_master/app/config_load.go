@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Environment is what Load needs of the world, so that tests can make their own.
@@ -104,6 +105,7 @@ func oneLine(s string) string {
 func (c *Config) resolve(env Environment, warnings *[]string) error {
 	c.resolvePort(warnings)
 	c.resolveClientTTL(warnings)
+	c.resolveBehaviour()
 	if name := c.RPC.Interface; name != "" {
 		ip, err := env.InterfaceIP(name)
 		if err != nil {
@@ -166,6 +168,22 @@ func (c *Config) resolvePort(warnings *[]string) {
 		return
 	}
 	c.RPC.Port = c.RPC.OldPort
+}
+
+// resolveBehaviour sets what nobody has written down as the release has it that was chosen.
+func (c *Config) resolveBehaviour() {
+	if c.Behaviour != Behaviour0313 {
+		return
+	}
+	if !c.origin("client_suspicion_ttl_sec").Given() {
+		c.Clients.SuspicionTTL = 0
+	}
+	if !c.origin("tenant_eviction_high_watermark_ratio").Given() {
+		c.Eviction.TenantHighWatermark = 0
+	}
+	if !c.origin("max_kv_soft_pin_ttl").Given() {
+		c.Objects.MaxSoftPinTTL = 24 * time.Hour
+	}
 }
 
 // resolveClientTTL leaves the time to suspicion in Clients.ActiveTTL. The command line wins

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mooncake-go/mooncake-master/core"
 )
 
 // exitError is an error whose exit code is not 1.
@@ -20,7 +22,7 @@ func (e *exitError) Error() string { return e.text }
 // Validate checks each setting and all of them against each other and returns the first thing
 // wrong, naming where it was set and what would be right.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkEtcd, c.checkWaiting}
+	checks := []func() error{c.checkBehaviour, c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkEtcd, c.checkFar, c.checkSnapshots}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -31,6 +33,13 @@ func (c *Config) Validate() error {
 
 func (c *Config) bad(flag, format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{c.origin(flag)}, args...)...)
+}
+
+func (c *Config) checkBehaviour() error {
+	if c.Behaviour != Behaviour0313 && c.Behaviour != Behaviour0314 {
+		return c.bad("release_behaviour", "want %s or %s", Behaviour0314, Behaviour0313)
+	}
+	return nil
 }
 
 func (c *Config) checkListeners() error {
@@ -115,7 +124,7 @@ func (c *Config) checkTimes() error {
 	if c.Clients.ActiveTTL <= 0 {
 		return c.bad("client_active_ttl_sec", "must be positive")
 	}
-	if c.Clients.SuspicionTTL <= 0 {
+	if c.Clients.SuspicionTTL <= 0 && (c.Behaviour != Behaviour0313 || c.origin("client_suspicion_ttl_sec").Given()) {
 		return c.bad("client_suspicion_ttl_sec", "must be positive")
 	}
 	return nil
@@ -186,9 +195,8 @@ func (c *Config) checkHA() error {
 	}
 }
 
-// checkWaiting refuses values of features that are not here yet which they would refuse too,
-// so that a command line that starts today still starts then.
-func (c *Config) checkWaiting() error {
+// checkFar is about tiers, replication and weights.
+func (c *Config) checkFar() error {
 	switch c.Placement.Allocator {
 	case "offset", "cachelib":
 	default:
@@ -209,17 +217,25 @@ func (c *Config) checkWaiting() error {
 		return c.bad("dynamic_replication_admission_qps_threshold", "must be greater than 0")
 	case c.Weights.ImportIdleTimeout <= 0:
 		return c.bad("weight_import_idle_timeout_ms", "must be positive")
+	}
+	switch c.DynamicReplication.Mode {
+	case core.ReplicationOff, core.ReplicationObserve, core.ReplicationEnforce:
+	default:
+		return c.bad("dynamic_replication_mode", "want off, observe or enforce")
+	}
+	return nil
+}
+
+// checkSnapshots refuses values of features that are not here yet which they would refuse too,
+// so that a command line that starts today still starts then.
+func (c *Config) checkSnapshots() error {
+	switch {
 	case c.Oplog.PollInterval < 0:
 		return c.bad("oplog_poll_interval_ms", "must not be negative")
 	case c.Snapshot.OplogEnabled && c.Snapshot.ChunkObjects == 0:
 		return c.bad("snapshot_chunk_object_count", "must be greater than 0")
 	case c.Snapshot.Enabled && c.Snapshot.Retention == 0:
 		return c.bad("snapshot_retention_count", "must be greater than 0")
-	}
-	switch c.DynamicReplication.Mode {
-	case "off", "observe", "enforce":
-	default:
-		return c.bad("dynamic_replication_mode", "want off, observe or enforce")
 	}
 	if c.Snapshot.Enabled || c.Snapshot.Restore || c.Snapshot.OplogEnabled {
 		store := c.Snapshot.ObjectStore
@@ -280,12 +296,18 @@ func (c *Config) Warnings() []string {
 		warn("both --ha_backend_connstring and --etcd_endpoints are set and differ, --ha_backend_connstring=%s counts", c.HA.Connection)
 	}
 	if c.Promotion.OnHit && !c.Offload.Enabled {
-		warn("--promotion_on_hit needs --enable_offload")
+		warn("%s has no effect without --enable_offload: promotion brings objects back from the clients' disks", c.origin("promotion_on_hit"))
+	}
+	if t := c.Promotion.Threshold; t < 1 || t > 255 {
+		warn("%s: %d counts, want 1 to 255", c.origin("promotion_admission_threshold"), min(max(t, 1), 255))
 	}
 	if (c.Offload.OnEvict || c.Offload.ForceEvict) && !c.Offload.Enabled {
-		warn("--offload_on_evict and --offload_force_evict need --enable_offload")
+		warn("--offload_on_evict and --offload_force_evict have no effect without --enable_offload")
 	} else if c.Offload.ForceEvict && !c.Offload.OnEvict {
-		warn("--offload_force_evict needs --offload_on_evict")
+		warn("--offload_force_evict has no effect without --offload_on_evict")
+	}
+	if !c.NoF.Enabled && slices.ContainsFunc(nofFlags, func(name string) bool { return c.origin(name).Given() }) {
+		warn("flags about NVMe-oF are given but --enable_nof is off")
 	}
 	if !c.Tenants.Enabled && (c.Tenants.ConnectorURI != "" || c.origin("tenant_quota_exceeded").Given() || c.Tenants.ConnectorDir != "") {
 		warn("tenant quota settings are given but --enable_multi_tenants is off")
@@ -294,6 +316,11 @@ func (c *Config) Warnings() []string {
 		warn("the admin HTTP interface on %s has no authentication; keep its port inside a trusted network", net.JoinHostPort(c.Admin.Host, fmt.Sprint(c.Admin.Port)))
 	}
 	return out
+}
+
+// nofFlags are the flags of the original that say how NVMe-oF segments are treated.
+var nofFlags = []string{
+	"nof_eviction_ratio", "nof_eviction_high_watermark_ratio", "nof_heartbeat_interval_sec", "nof_heartbeat_probe_timeout_ms", "nof_heartbeat_failures_threshold",
 }
 
 // clamp brings values that are out of range but not refused to the nearest that make sense,
@@ -305,6 +332,9 @@ func (c *Config) clamp() {
 		c.Placement.Strategy = StrategyRandom
 	}
 	c.Placement.Allocator = "offset"
+	c.Offload.OnEvict = c.Offload.OnEvict && c.Offload.Enabled
+	c.Offload.ForceEvict = c.Offload.ForceEvict && c.Offload.OnEvict
+	c.Promotion.OnHit = c.Promotion.OnHit && c.Offload.Enabled
 	c.Promotion.Threshold = min(max(c.Promotion.Threshold, 1), 255)
 	c.Promotion.PerHeartbeat = max(c.Promotion.PerHeartbeat, 1)
 	c.DynamicReplication.Window = max(c.DynamicReplication.Window, time.Second)

@@ -6,7 +6,8 @@ import (
 )
 
 // table is every flag of releases 0.3.13 and 0.3.14, with the defaults of 0.3.14, and our own
-// rpc_max_frame_bytes, tenant_quota_exceeded, tenant_quota_connector_dir and policyFlags.
+// rpc_max_frame_bytes, release_behaviour, metrics_max_tenants, enable_nof, tenant_quota_exceeded, tenant_quota_connector_dir
+// and policyFlags.
 var table = slices.Concat(servingFlags, policyFlags, farFlags, processFlags)
 
 // servingFlags are about what every master does: listeners, objects, clients, tenants, placement.
@@ -20,6 +21,11 @@ var servingFlags = []Flag{
 		Name: "cluster_id", Kind: String, Default: "mooncake_cluster", Group: GroupGeneral,
 		Help: "name of this cluster, part of the keys and paths it keeps elsewhere (policy source, election, snapshots)",
 		bind: func(c *Config) any { return &c.ClusterID },
+	},
+	{
+		Name: "release_behaviour", Kind: String, Default: "0.3.14", Group: GroupGeneral,
+		Help: "release to behave as where 0.3.13 and 0.3.14 differ. 0.3.13: silent clients are dropped without being suspected, no watermark of tenants, soft pins of at most 24 hours (these three unless their own flags are given), the pool gives up the oldest objects whatever their tenant, result codes and metrics as in 0.3.13. Writes over a quota are left to --tenant_quota_exceeded",
+		bind: func(c *Config) any { return &c.Behaviour },
 	},
 	{
 		Name: "pod_name", Kind: String, Default: "", Group: GroupGeneral, Effect: Waiting,
@@ -99,6 +105,12 @@ var servingFlags = []Flag{
 		Name: "enable_metric_reporting", Kind: Bool, Default: "true", Group: GroupAdmin,
 		Help: "write a line with the main numbers to the log every 10 seconds",
 		bind: func(c *Config) any { return &c.Admin.Report },
+	},
+
+	{
+		Name: "metrics_max_tenants", Kind: Uint32, Default: "1000", Group: GroupAdmin,
+		Help: "tenants with metrics of their own, those with the most bytes charged; all others are summed up as tenant_id=\"_other\". 0 = no limit",
+		bind: func(c *Config) any { return &c.Admin.MaxTenants },
 	},
 
 	{
@@ -232,15 +244,13 @@ var servingFlags = []Flag{
 		bind: func(c *Config) any { return &c.Storage.QuotaBytes },
 	},
 	{
-		Name: "root_fs_dir", Kind: String, Default: "", Group: GroupPlacement, Effect: Waiting,
-		Feature: "replicas in a shared file system",
-		Help:    "folder of a shared file system that keeps a copy of every object",
-		bind:    func(c *Config) any { return &c.Storage.RootDir },
+		Name: "root_fs_dir", Kind: String, Default: "", Group: GroupPlacement,
+		Help: "folder of a file system that all clients share; they keep a copy of every object there",
+		bind: func(c *Config) any { return &c.Storage.RootDir },
 	},
 	{
-		Name: "global_file_segment_size", Kind: Int64, Default: "9223372036854775807", Group: GroupPlacement, Effect: Waiting,
-		Feature: "replicas in a shared file system",
-		Help:    "bytes of that file system to be used, the largest number = no limit",
-		bind:    func(c *Config) any { return &c.Storage.FileSegmentSize },
+		Name: "global_file_segment_size", Kind: Int64, Default: "9223372036854775807", Group: GroupPlacement,
+		Help: "bytes of that file system, for master_total_file_capacity_bytes; the largest number = no limit",
+		bind: func(c *Config) any { return &c.Storage.FileSegmentSize },
 	},
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mooncake-go/mooncake-master/core"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/flags.md")
@@ -235,6 +237,8 @@ func TestErrors(t *testing.T) {
 		{"--put_start_release_timeout_sec=30", 1, "ERROR: --put_start_release_timeout_sec=30: must be larger than the discard timeout of 30s (--put_start_discard_timeout_sec=30)"},
 		{"--client_active_ttl_sec=0", 1, "ERROR: --client_active_ttl_sec=0: must be positive"},
 		{"--client_ttl=-3", 1, "ERROR: --client_ttl=-3: must be positive"},
+		{"--release_behaviour=0.3.12", 1, "ERROR: --release_behaviour=0.3.12: want 0.3.14 or 0.3.13"},
+		{"--release_behaviour=0.3.13 --client_suspicion_ttl_sec=0", 1, "ERROR: --client_suspicion_ttl_sec=0: must be positive"},
 		{"--client_suspicion_ttl_sec=0", 1, "ERROR: --client_suspicion_ttl_sec=0: must be positive"},
 		{"--tenant_quota_exceeded=maybe", 1, "ERROR: --tenant_quota_exceeded=maybe: want evict or reject"},
 		{"--tenant_quota_connector_options=a=1,b", 1, `ERROR: --tenant_quota_connector_options=a=1,b: want NAME=VALUE separated by commas, got 'b' (a comma within a value is written \,)`},
@@ -293,16 +297,20 @@ func TestWarnings(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"", ""},
 		{"--enable_offload=false --max_retry_attempts=10 --rpc_thread_num=8 --vmodule=x=1", ""},
-		{"--enable_offload", "--enable_offload=1 has no effect: this build is without the local-disk tier"},
+		{"--enable_offload --offload_on_evict --offload_force_evict --promotion_on_hit --max_total_pending_tasks=5 --root_fs_dir=/x", ""},
+		{"--offload_on_evict", "--offload_on_evict and --offload_force_evict have no effect without --enable_offload"},
+		{"--enable_offload --offload_force_evict", "--offload_force_evict has no effect without --offload_on_evict"},
+		{"--promotion_admission_threshold=999", "--promotion_admission_threshold=999: 255 counts, want 1 to 255"},
+		{"--promotion_admission_threshold=0", "--promotion_admission_threshold=0: 1 counts, want 1 to 255"},
+		{"--nof_eviction_ratio=0.2", "flags about NVMe-oF are given but --enable_nof is off"},
+		{"--nof_eviction_ratio=0.2 --enable_nof", ""},
 		{"--enable_ha --etcd_endpoints=x", "--enable_ha=1 has no effect: this build is without high availability"},
 		{"--enable_snapshot --snapshot_payload_store_type=local", "--enable_snapshot=1 has no effect: this build is without snapshots as in 0.3.13"},
 		{"--snapshot_payload_store_type=local", "--snapshot_payload_store_type is deprecated"},
 		{"--use_mmap_arena_allocator", ""},
-		{"--promotion_on_hit", "--promotion_on_hit needs --enable_offload"},
+		{"--promotion_on_hit", "--promotion_on_hit=1 has no effect without --enable_offload"},
 		{"--kv_events_model_name=x", "without KV events"},
 		{"--enable_cxl", "without CXL memory"},
-		{"--max_total_pending_tasks=5", "without copy, move and drain tasks"},
-		{"--root_fs_dir=/x", "without replicas in a shared file system"},
 		{"--port=6000", "--port is deprecated"},
 		{"--rpc_port=5 --port=6000", "both --rpc_port and --port are set, 5 of --rpc_port counts"},
 		{"--max_threads=3", "--max_threads is deprecated"},
@@ -408,6 +416,79 @@ func TestEnvironment(t *testing.T) {
 	out := Load([]string{"--enable_snapshot", "--snapshot_object_store_type=local"}, e)
 	if want := "ERROR: MOONCAKE_ENABLE_DFS=1 can not be combined with snapshots or the operation log\n"; out.Stderr != want || out.ExitCode != 1 {
 		t.Errorf("got %+v, want %q", out, want)
+	}
+}
+
+// What belongs to another flag counts only with it.
+func TestDependentFlags(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want core.OffloadConfig
+		hit  bool
+	}{
+		{"", core.OffloadConfig{}, false},
+		{"--offload_on_evict --offload_force_evict --promotion_on_hit", core.OffloadConfig{}, false},
+		{"--enable_offload --offload_force_evict --promotion_on_hit", core.OffloadConfig{Enabled: true}, true},
+		{"--enable_offload --offload_on_evict --offload_force_evict", core.OffloadConfig{Enabled: true, OnEvict: true, ForceEvict: true}, false},
+	} {
+		out := Load(strings.Fields(test.args), testEnv(nil))
+		if out.Config == nil {
+			t.Fatalf("%s: %s", test.args, out.Stderr)
+		}
+		got := out.Config.core()
+		test.want.QueueLimit, test.want.CapRatio = 50000, 0.5
+		if got.Offload != test.want || got.Promotion.OnHit != test.hit {
+			t.Errorf("%s: %+v, promotion %t", test.args, got.Offload, got.Promotion.OnHit)
+		}
+	}
+}
+
+// An empty command line makes the core's own defaults.
+func TestCoreDefaults(t *testing.T) {
+	if got, want := Default().core(), core.Default(); got != want {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	out := Load(strings.Fields("--max_total_finished_tasks=1 --max_total_pending_tasks=2 --max_total_processing_tasks=4294967295 --pending_task_timeout_sec=0 --processing_task_timeout_sec=5 --max_retry_attempts=6 "+
+		"--enable_nof --nof_eviction_ratio=0.1 --nof_eviction_high_watermark_ratio=0.2 --nof_heartbeat_interval_sec=3 --nof_heartbeat_probe_timeout_ms=40 --nof_heartbeat_failures_threshold=5 "+
+		"--dynamic_replication_mode=observe --dynamic_replication_heat_window_seconds=6 --dynamic_replication_admission_qps_threshold=0.7 --dynamic_replication_max_memory_replicas=8 "+
+		"--enable_offload --offloading_queue_limit=9 --offload_cap_ratio=0.1 --promotion_on_hit --promotion_admission_threshold=11 --promotion_queue_limit=12 --promotion_max_per_heartbeat=13 --root_fs_dir=/fs --cluster_id=c"), testEnv(nil))
+	if out.Config == nil {
+		t.Fatal(out.Stderr)
+	}
+	want := core.Default()
+	want.Tasks = core.TaskConfig{MaxFinished: 1, MaxPending: 2, MaxProcessing: 1<<31 - 1, ProcessingTimeout: 5 * time.Second, MaxRetries: 6}
+	want.NoF = core.NoFConfig{Enabled: true, EvictionRatio: 0.1, EvictionWatermark: 0.2, HeartbeatInterval: 3 * time.Second, ProbeTimeout: 40 * time.Millisecond, FailuresThreshold: 5}
+	want.DynamicReplication = core.DynamicReplicationConfig{Mode: core.ReplicationObserve, HeatWindow: 6 * time.Second, AdmissionQPS: 0.7, MaxReplicas: 8}
+	want.Offload = core.OffloadConfig{Enabled: true, QueueLimit: 9, CapRatio: 0.1}
+	want.Promotion = core.PromotionConfig{OnHit: true, Admission: 11, QueueLimit: 12, MaxPerHeartbeat: 13}
+	want.Disk = core.DiskConfig{Root: "/fs", ClusterID: "c"}
+	if got := out.Config.core(); got != want {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// One setting makes it release 0.3.13; what is written down beside it stays.
+func TestReleaseBehaviour(t *testing.T) {
+	for _, test := range []struct {
+		args      string
+		suspicion time.Duration
+		watermark float64
+		pin       time.Duration
+		old       bool
+	}{
+		{"", 20 * time.Second, 0.9, 168 * time.Hour, false},
+		{"--release_behaviour=0.3.14", 20 * time.Second, 0.9, 168 * time.Hour, false},
+		{"--release_behaviour=0.3.13", 0, 0, 24 * time.Hour, true},
+		{"--release_behaviour=0.3.13 --client_suspicion_ttl_sec=5 --tenant_eviction_high_watermark_ratio=0.5 --max_kv_soft_pin_ttl=2h", 5 * time.Second, 0.5, 2 * time.Hour, true},
+	} {
+		out := Load(strings.Fields(test.args), testEnv(nil))
+		if out.Config == nil {
+			t.Fatalf("%s: %s", test.args, out.Stderr)
+		}
+		k := out.Config.core()
+		if k.ClientSuspicionTTL != test.suspicion || k.TenantWatermark != test.watermark || k.MaxSoftPinTTL != test.pin || k.Release0313 != test.old || k.GlobalEviction != test.old {
+			t.Errorf("%s: %+v", test.args, k)
+		}
 	}
 }
 

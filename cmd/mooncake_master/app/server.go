@@ -83,8 +83,8 @@ func (s *Server) build() (err error) {
 	transport.Bind(s.rpc, s.master)
 	state := s.state()
 	s.reporter = admin.NewReporter(state, s.started)
-	s.admin, err = admin.NewServer(state, s.reporter, admin.Options{Version: s.version, Now: time.Now, Log: s.log.Named("admin")})
-	return err
+	s.admin = admin.NewServer(state, s.reporter, admin.Options{Version: s.version, Now: time.Now, Log: s.log.Named("admin")})
+	return nil
 }
 
 // state is what the admin server reads.
@@ -104,6 +104,10 @@ func (s *Server) state() admin.State {
 		Stats:    s.master.Stats,
 		Calls:    s.rpc.Counters,
 		Listener: s.rpc.Stats,
+
+		Release:    s.cfg.release(),
+		MaxTenants: count(s.cfg.Admin.MaxTenants),
+		FileBytes:  s.cfg.fileBytes(),
 	}
 	if s.policy != nil {
 		st.Policy = s.policy
