@@ -63,6 +63,7 @@ func (s *Server) build() (err error) {
 		SegmentExpired: s.metadata.expired,
 		Yield:          rpc.Yield,
 		Wall:           func() int64 { return time.Now().UnixMilli() },
+		ProbeNoF:       probeNoF,
 	})
 	if err != nil {
 		return err
