@@ -155,6 +155,9 @@ func (s *sketch) unmount(n uint64) {
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.at == n })
 	if s.exists {
 		s.drop(here)
+		if s.work != nil { // what it can't make any more is refunded
+			s.work.charge = min(s.work.charge, s.size*s.count(staged))
+		}
 		s.settle()
 	}
 }

@@ -80,6 +80,9 @@ func (m *Master) current(k *keeper, sh *object.Shard, h object.Hash, key string)
 // dropped. The shard is locked for writing.
 func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(*object.Replica) bool, release func(*object.Replica)) int {
 	n := sh.Drop(o, match, release)
+	if n > 0 {
+		m.refundLost(k, sh, o)
+	}
 	m.settle(k, sh, o)
 	return n
 }

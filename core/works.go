@@ -27,6 +27,26 @@ func (m *Master) finishWork(k *keeper, sh *object.Shard, o *object.Object, slot 
 	return w, kept
 }
 
+// refundLost refunds what was charged for staged replicas that are gone, though the work goes on. The
+// shard is locked for writing.
+func (m *Master) refundLost(k *keeper, sh *object.Shard, o *object.Object) {
+	for _, slot := range []object.WorkSlot{object.SlotReplication, object.SlotPromotion} {
+		w := sh.Work(o, slot)
+		if w == nil || w.Charge == 0 {
+			continue
+		}
+		left := 0
+		for _, id := range w.Targets {
+			if sh.ByID(o, id) != nil {
+				left++
+			}
+		}
+		if keep := o.Size * uint64(left); keep < w.Charge && k.account(sh).Release(w.Charge-keep) {
+			w.Charge = keep
+		}
+	}
+}
+
 // dropWorks ends all works of an object that has no replicas any more.
 func (m *Master) dropWorks(k *keeper, sh *object.Shard, o *object.Object) {
 	for _, slot := range []object.WorkSlot{object.SlotReplication, object.SlotPromotion, object.SlotOffload} {
