@@ -26,7 +26,7 @@ class BulkClient(Client):
     def call(self, method, args, kwargs):
         """Has the process obey; what goes wrong in it ends the load."""
         answer = super().call(method, args, kwargs)
-        if isinstance(answer, str) and method in ("fill", "verify", "places", "churn", "churned"):
+        if isinstance(answer, str) and method in ("fill", "verify", "places", "in_memory", "churn", "churned"):
             raise Broken(f"client {self.name}: {method}: {answer}")
         return answer
 

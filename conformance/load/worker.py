@@ -1,4 +1,4 @@
-"""The lane's client process with orders for many objects at once: fill, verify, churn, churned.
+"""The lane's client process with orders for many objects at once.
 
 An object's bytes follow from its key and its version, so whoever reads it can tell whether they are right.
 """
@@ -17,6 +17,7 @@ from lane.worker import Driver, content, main  # noqa: E402
 # No memory yet, over quota yet; the key is being moved, copied or written.
 LATER = (-200, -703, -708, -714, -1700)
 PACE = 0.01  # seconds between rounds of traffic: an object that is read all the time is leased all the time, and waits
+ORDERS = ("fill", "verify", "places", "in_memory", "churn", "churned")
 READS = 50  # tries of one read: an answer that outlasts its lease is thrown away by the client
 
 
@@ -33,7 +34,7 @@ class Bulk(Driver):
         self.stop, self.thread, self.seen = threading.Event(), None, None
 
     def call(self, method, args, kwargs):
-        if method in ("fill", "verify", "places", "churn", "churned"):
+        if method in ORDERS:
             return getattr(self, method)(*[self.plain(item) if isinstance(item, dict) and "$config" in item else item for item in args])
         return super().call(method, args, kwargs)
 
@@ -85,6 +86,11 @@ class Bulk(Driver):
                     else:
                         found["local disk" if replica.is_local_disk_replica() else "disk"] += 1
         return dict(found)
+
+    def in_memory(self, prefix, first, last):
+        """The keys of those objects that have a replica in memory."""
+        found = self.store.batch_get_replica_desc([f"{prefix}{number}" for number in range(first, last)])
+        return [key for key, replicas in found.items() if any(replica.is_memory_replica() for replica in replicas)]
 
     def churn(self, prefix, size, watched, still, changing, moving):
         """Starts traffic in the background, until "churned": objects that come and go, reads of watched0.. watched<still-1> and upserts of changing0.. changing<moving-1>."""
