@@ -24,8 +24,9 @@ var incomparable = map[string]bool{
 
 // unordered are the types of lists whose order the original leaves to a hash table.
 var unordered = map[reflect.Type]bool{
-	reflect.TypeFor[[]wire.OffloadTaskItem](): true,
-	reflect.TypeFor[[]wire.NoFSegment]():      true,
+	reflect.TypeFor[[]wire.OffloadTaskItem]():   true,
+	reflect.TypeFor[[]wire.PromotionTaskItem](): true,
+	reflect.TypeFor[[]wire.NoFSegment]():        true,
 }
 
 // text writes values for people and for comparison.

@@ -155,6 +155,11 @@ func (p *plot) config(places ...int) object.ReplicateConfig {
 	for _, i := range places {
 		c.PreferredSegments = append(c.PreferredSegments, p.place(i))
 	}
+	for i := range p.segs { // so that no master has a choice if one of them is not there
+		if !slices.Contains(places, i) {
+			c.PreferredSegments = append(c.PreferredSegments, p.place(i))
+		}
+	}
 	return c
 }
 
@@ -320,11 +325,14 @@ func (p *plot) fetch(client int) {
 
 // taskPayload is what a client learns from a task.
 type taskPayload struct {
-	task  segment.UUID
-	Key   string `json:"key"`
-	High  uint64 `json:"dynamic_replication_lease_id_high"`
-	Low   uint64 `json:"dynamic_replication_lease_id_low"`
-	Epoch uint64 `json:"dynamic_replication_version_epoch"`
+	task segment.UUID
+	Key  string `json:"key"`
+	// Source and Targets are names of segments.
+	Source  string   `json:"source"`
+	Targets []string `json:"targets"`
+	High    uint64   `json:"dynamic_replication_lease_id_high"`
+	Low     uint64   `json:"dynamic_replication_lease_id_low"`
+	Epoch   uint64   `json:"dynamic_replication_version_epoch"`
 }
 
 var (
@@ -668,19 +676,38 @@ func (p *plot) replication() {
 	p.at(3)
 	p.fetch(0)
 	p.query("hot")
-	dynamic := func(start bool, client int, key string, off uint64) {
-		if start {
-			// The target is the master's choice, so only what becomes of it is compared.
-			p.do(rpcOp(wire.DynamicReplicaCopyEnd, wire.DynamicReplicaCopyEndRequest{ClientID: p.clients[client], Key: key, TenantID: defaultTenant}, binding[wire.DynamicReplicaCopyEndRequest, errcode.Result[errcode.Void]]{
-				bind: func(_ context.Context, s *side, q *wire.DynamicReplicaCopyEndRequest) error {
-					q.DynamicReplicationLeaseID = segment.UUID{First: s.taken[key].High, Second: s.taken[key].Low + off}
-					q.DynamicReplicationVersionEpoch = s.taken[key].Epoch
-					return nil
-				},
-			}))
-		}
+	token := func(s *side) (segment.UUID, uint64) {
+		task := s.taken["hot"]
+		return segment.UUID{First: task.High, Second: task.Low}, task.Epoch
 	}
-	dynamic(true, 0, "hot", 0)
+	start := func(client int) {
+		p.do(rpcOp(wire.DynamicReplicaCopyStart, wire.DynamicReplicaCopyStartRequest{ClientID: p.clients[client], Key: "hot", TenantID: defaultTenant}, binding[wire.DynamicReplicaCopyStartRequest, errcode.Result[wire.CopyPlan]]{
+			bind: func(_ context.Context, s *side, q *wire.DynamicReplicaCopyStartRequest) error {
+				q.DynamicReplicationLeaseID, q.DynamicReplicationVersionEpoch = token(s)
+				q.SrcSegment, q.TgtSegments = s.taken["hot"].Source, s.taken["hot"].Targets
+				return nil
+			},
+		}))
+	}
+	finish := func(client int, off uint64) {
+		p.do(rpcOp(wire.DynamicReplicaCopyEnd, wire.DynamicReplicaCopyEndRequest{ClientID: p.clients[client], Key: "hot", TenantID: defaultTenant}, binding[wire.DynamicReplicaCopyEndRequest, errcode.Result[errcode.Void]]{
+			bind: func(_ context.Context, s *side, q *wire.DynamicReplicaCopyEndRequest) error {
+				q.DynamicReplicationLeaseID, q.DynamicReplicationVersionEpoch = token(s)
+				q.DynamicReplicationLeaseID.Second += off
+				return nil
+			},
+		}))
+	}
+	finish(0, 0)
+	start(1)
+	p.copyFrom(0, "hot", 0, 1)
+	start(0)
+	finish(1, 0)
+	finish(0, 1)
+	p.copied(0, "hot")
+	finish(0, 0)
+	p.look("hot")
+	p.complete(0, "hot", wire.TaskSuccess)
 	p.at(66)
 	p.query("late")
 	p.fetch(0)
