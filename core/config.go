@@ -53,6 +53,7 @@ type Config struct {
 	DynamicReplication DynamicReplicationConfig
 	NoF                NoFConfig
 	Disk               DiskConfig
+	WeightImportIdle   time.Duration // after which an import of weights that nobody writes to is given up
 }
 
 // Default returns the configuration of a master started without flags, release 0.3.14.

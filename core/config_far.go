@@ -75,6 +75,7 @@ func (c *Config) defaultFar() {
 		HeartbeatInterval: 10 * time.Second, ProbeTimeout: time.Second, FailuresThreshold: 3,
 	}
 	c.Disk = DiskConfig{ClusterID: "mooncake_cluster"}
+	c.WeightImportIdle = 5 * time.Minute
 }
 
 func (c *Config) validateFar() error {
@@ -100,6 +101,9 @@ func (c *Config) validateFar() error {
 		wrong("DynamicReplication.Mode is %q, must be off, observe or enforce", d.Mode)
 	case d.HeatWindow < time.Second || !(d.AdmissionQPS > 0) || d.MaxReplicas < 1:
 		wrong("DynamicReplication is %+v: HeatWindow must be at least 1s, AdmissionQPS positive, MaxReplicas at least 1", d)
+	}
+	if c.WeightImportIdle <= 0 {
+		wrong("WeightImportIdle is %v, must be positive", c.WeightImportIdle)
 	}
 	share("NoF.EvictionRatio", c.NoF.EvictionRatio)
 	share("NoF.EvictionWatermark", c.NoF.EvictionWatermark)

@@ -118,6 +118,9 @@ func (m *Master) evictDisk(tenantName, key string, kind object.ReplicaType, matc
 	if kind != object.ReplicaDisk && kind != object.ReplicaLocalDisk {
 		return 0, errcode.InvalidParams
 	}
+	if m.managed(sh, o) {
+		return 0, errcode.UnavailableInStatus
+	}
 	n := m.shed(k, sh, o, match, free)
 	if n > 0 {
 		m.enqueue(k, sh, o, m.clock.Now())

@@ -15,6 +15,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/task"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
+	"github.com/mooncake-go/mooncake-master/core/weight"
 )
 
 // Clock tells the time in nanoseconds since a fixed instant before the master started. It
@@ -35,6 +36,8 @@ type Deps struct {
 	// Wall tells the time of day in milliseconds since the epoch, for what clients are told. The
 	// default is the clock's.
 	Wall func() int64
+	// Events, when set, is told where objects can be read.
+	Events Events
 	// ProbeNoF looks whether an NVMe-oF segment is there. It is called without locks, by one
 	// goroutine. Without it segments are taken to be there until they are unmounted.
 	ProbeNoF Prober
@@ -48,6 +51,10 @@ type Master struct {
 	told  func(segment.Info)
 	yield func()
 	wall  func() int64
+
+	events     Events // nil if nobody wants to know
+	weights    *weight.Store
+	weightsDue atomic.Int64
 	rand  segment.Rand
 
 	book    *tenant.Book
@@ -128,6 +135,9 @@ func New(cfg Config, deps Deps) (*Master, error) {
 	}
 	m.tier.init(&cfg)
 	m.watchReads = cfg.Promotion.OnHit || cfg.DynamicReplication.Mode != ReplicationOff
+	m.events = deps.Events
+	m.weights = weight.New(weightObjects{m}, cfg.WeightImportIdle)
+	m.weightsDue.Store(m.started + weight.Period.Nanoseconds())
 	if m.wall == nil {
 		m.wall = func() int64 { return m.clock.Now() / 1e6 }
 	}

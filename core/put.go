@@ -253,6 +253,9 @@ func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out
 	if k.acct.Closed() {
 		return out, 0, errcode.TenantNotRegistered
 	}
+	if w.group != "" && m.sealed(sh, nil, w.group) {
+		return out, 0, errcode.UnavailableInStatus
+	}
 	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
 		if w.batch {
 			m.counters.batchAlreadyExists.Add(1)
@@ -320,7 +323,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	if old != nil {
 		hardPin = hardPin || old.HardPin
 		softUntil, group = sh.SoftUntil(old), sh.GroupID(old)
-		replaced = m.retire(sh, old)
+		replaced = m.retire(k, sh, old)
 	}
 	o := sh.Insert(h, w.key, w.size, w.client, w.now)
 	o.HardPin, o.DataType = hardPin, w.config.DataType
@@ -338,6 +341,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	sh.RequestPin(o, w.pin)
 	sh.WriteBegan(o)
 	sh.Join(o, group)
+	m.weights.Wrote(group, w.now)
 	w.observe(sh)
 	w.admitted++
 	return sh.Describe(out, o, anyReplica), 0, errcode.OK
@@ -358,9 +362,10 @@ func (m *Master) allocate(w *write) ([]segment.Allocation, error) {
 
 // retire takes an object out of the table that another replaces, and returns its ledger, whose
 // charge is not released. Its buffers are parked: clients may still read from them.
-func (m *Master) retire(sh *object.Shard, old *object.Object) tenant.Ledger {
-	ledger := old.Ledger
+func (m *Master) retire(k *keeper, sh *object.Shard, old *object.Object) tenant.Ledger {
+	ledger, before := old.Ledger, m.media(sh, old)
 	sh.Drop(old, anyReplica, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
+	m.moved(k, sh, old, before)
 	sh.Delete(old)
 	return ledger
 }
@@ -433,6 +438,10 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	o.ExtendLease(now)
 	m.enqueue(k, sh, o, now)
 	m.written(k, sh, o, kind)
+	if m.weights.Any() {
+		m.weights.Wrote(sh.GroupID(o), now)
+	}
+	m.stored(k, sh, o)
 	return errcode.OK
 }
 

@@ -150,6 +150,9 @@ func (m *Master) consider(k *keeper, h *harvest, r object.Ref, rank int64, w wan
 		bytes = m.weigh(h, sh, o, bytes, w)
 	}
 	group := sh.Group(o)
+	if group != nil && m.weights.Managed(group.ID) {
+		bytes, can = 0, false
+	}
 	if !w.whole && bytes > 0 && group == nil && r != w.except {
 		h.total.bytes += bytes
 		h.total.objects++

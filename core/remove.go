@@ -33,6 +33,9 @@ func (m *Master) removeKey(k *keeper, sh *object.Shard, h object.Hash, key strin
 	if o == nil {
 		return errcode.ObjectNotFound
 	}
+	if m.managed(sh, o) {
+		return errcode.UnavailableInStatus
+	}
 	code := m.removable(sh, o, force, now)
 	if code == errcode.OK {
 		m.shed(k, sh, o, anyReplica, release)
@@ -86,16 +89,24 @@ func (m *Master) RemoveAll(tenantName string, force bool) int64 {
 
 func (m *Master) clearTenant(k *keeper, force bool) int64 {
 	var n int64
+	left := false
 	now := m.clock.Now()
 	m.sweep(k, func(sh *object.Shard, o *object.Object) {
 		if sh.Stale(o) {
 			m.shed(k, sh, o, isGone, free)
 		}
-		if !o.Dead() && m.removable(sh, o, force, now) == errcode.OK {
+		switch {
+		case o.Dead():
+		case !m.managed(sh, o) && m.removable(sh, o, force, now) == errcode.OK:
 			m.shed(k, sh, o, anyReplica, free)
 			n++
+		default:
+			left = true
 		}
 	})
+	if m.events != nil && n > 0 && !left {
+		m.events.Cleared(k.name)
+	}
 	return n
 }
 
@@ -151,7 +162,7 @@ func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentNam
 	sh.Lock()
 	defer sh.Unlock()
 	o := m.current(k, sh, h, key)
-	if o == nil || o.Owner != client || o.Leased(now) || busy(sh, o) != errcode.OK {
+	if o == nil || o.Owner != client || o.Leased(now) || m.managed(sh, o) || busy(sh, o) != errcode.OK {
 		return false
 	}
 	match := anyReplica

@@ -90,6 +90,7 @@ func (m *Master) tidy() {
 	m.expireWorks()
 	m.tasks.Tidy(m.at())
 	m.releaseParked()
+	m.tidyWeights()
 }
 
 // Step does once what Run does over and over, in a fixed order. Tests with a clock of their

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/weight"
 )
 
 // counters are the events that can't be read from the state.
@@ -121,12 +122,17 @@ type Stats struct {
 	Clients                                                                                ClientStat
 	NoF                                                                                    NoFStats
 	Tasks                                                                                  TaskStats
+	Weights                                                                                WeightStats
 }
+
+// WeightStats is what Stats tells of managed weights.
+type WeightStats = weight.Stats
 
 // Stats reads the numbers. It locks one shard after the other, for a moment each.
 func (m *Master) Stats() Stats {
 	c := &m.counters
 	s := Stats{
+		Weights:                    m.weights.Stats(m.WeightTime()),
 		AllocatedBytes:             m.pool.UsedBytes(),
 		CapacityBytes:              m.pool.CapacityBytes(),
 		SuccessfulEvictions:        c.evictionSuccesses.Load(),

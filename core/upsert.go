@@ -16,6 +16,10 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			return out, errcode.TenantNotRegistered
 		}
 		old := m.current(k, sh, h, w.key)
+		if m.sealed(sh, old, w.group) {
+			sh.Unlock()
+			return out, errcode.UnavailableInStatus
+		}
 		if old != nil && w.grouped && w.group != sh.GroupID(old) {
 			sh.Unlock()
 			return out, errcode.InvalidParams
@@ -117,9 +121,12 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 			return out, errcode.UnavailableInStatus
 		}
 	}
+	before := m.media(sh, o)
 	for i := range replicas {
 		replicas[i].Status = object.ReplicaProcessing
 	}
+	m.moved(k, sh, o, before)
+	m.weights.Wrote(sh.GroupID(o), w.now)
 	m.dynamic.rewritten(k.name, w.key)
 	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, w.now)

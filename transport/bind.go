@@ -15,5 +15,6 @@ func Bind(s *rpc.Server, m *core.Master) {
 	bindRemovals(s, m)
 	bindTasks(s, m)
 	bindDisks(s, m)
+	bindWeights(s, m)
 	bindNoF(s, m)
 }

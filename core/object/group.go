@@ -134,6 +134,17 @@ func (s *Space) Members(g *Group) []Ref {
 	return refs
 }
 
+// MembersOf returns the members of the group with that id, if there is one.
+func (s *Space) MembersOf(id string) []Ref {
+	s.groups.mu.Lock()
+	g := s.groups.byID[id]
+	s.groups.mu.Unlock()
+	if g == nil {
+		return nil
+	}
+	return s.Members(g)
+}
+
 // Doom marks the chosen members of a group as given up, unless a member is leased at now:
 // from then on lookups miss them, so that no reader sees half of a group.
 func (s *Space) Doom(g *Group, chosen []Ref, now int64) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/weight"
 	"github.com/mooncake-go/mooncake-master/transport/structpack"
 )
 
@@ -284,7 +285,7 @@ func TestTally(t *testing.T) {
 	n := int64(-1)
 	i, f = RemoveAll.Tally(nil, &n)
 	check("negative number", i, f, 1, 1)
-	w := WeightResult[WeightMetadata]{Code: WeightErrBusy}
+	w := WeightResult[WeightMetadata]{Code: weight.Busy}
 	i, f = BeginWeightImport.Tally(nil, &w)
 	check("weight error", i, f, 1, 1)
 	clear := errcode.Result[[]string]{Value: []string{"a", "b"}}

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/mooncake-go/mooncake-master/core/weight"
+
 // WeightResult is the outcome of a weight management call: Value when Code is 0, else Code
 // alone.
 type WeightResult[T any] struct {
@@ -8,126 +10,20 @@ type WeightResult[T any] struct {
 	Value T
 }
 
-// WeightAvailability is whether a weight revision may be read.
-type WeightAvailability uint8
-
-// The values of WeightAvailability, as numbered on the wire.
-const (
-	WeightImporting WeightAvailability = 0
-	WeightReady     WeightAvailability = 1
-	WeightDegraded  WeightAvailability = 2
-	WeightDeleting  WeightAvailability = 3
-	WeightDeleted   WeightAvailability = 4
+// The types of what the calls are about, which are those of the store.
+type (
+	WeightAvailability = weight.Availability
+	WeightResidency    = weight.Residency
+	WeightOperation    = weight.Operation
+	WeightError        = weight.Error
+	WeightIdentity     = weight.Identity
+	WeightManifest     = weight.Manifest
+	WeightMetadata     = weight.Metadata
+	WeightLease        = weight.Lease
+	WeightResidencyJob = weight.Job
+	WeightRevision     = weight.Revision
+	WeightRevisionPage = weight.Page
 )
-
-// WeightResidency is where the members of a weight revision lie.
-type WeightResidency uint8
-
-// The values of WeightResidency, as numbered on the wire.
-const (
-	WeightResidencyUnknown WeightResidency = 0
-	WeightResidencyHot     WeightResidency = 1
-	WeightResidencyCold    WeightResidency = 2
-	WeightResidencyMixed   WeightResidency = 3
-	WeightResidencyAbsent  WeightResidency = 4
-)
-
-// WeightOperation is what is being done to a weight revision.
-type WeightOperation uint8
-
-// The values of WeightOperation, as numbered on the wire.
-const (
-	WeightOperationNone        WeightOperation = 0
-	WeightOperationEvicting    WeightOperation = 1
-	WeightOperationRehydrating WeightOperation = 2
-	WeightOperationRepairing   WeightOperation = 3
-)
-
-// WeightError is the error of the weight management calls; 0 is success.
-type WeightError uint8
-
-// The values of WeightError, as numbered on the wire.
-const (
-	WeightErrInvalidArgument     WeightError = 1
-	WeightErrNotFound            WeightError = 2
-	WeightErrConflict            WeightError = 3
-	WeightErrStaleGeneration     WeightError = 4
-	WeightErrNotReady            WeightError = 5
-	WeightErrBusy                WeightError = 6
-	WeightErrLeaseExpired        WeightError = 7
-	WeightErrGenerationExhausted WeightError = 8
-	WeightErrDurabilityFailed    WeightError = 9
-)
-
-// WeightIdentity names one revision of one weight resource.
-type WeightIdentity struct {
-	TenantID         string
-	Namespace        string
-	ResourceID       string
-	Revision         string
-	WeightGeneration uint64
-}
-
-// WeightManifest refers to the manifest object and the payload of a weight revision.
-type WeightManifest struct {
-	ManifestKey       string
-	ManifestSHA256    string
-	PayloadGroupID    string
-	PayloadKeysSHA256 string
-	PayloadCount      uint64
-	LogicalBytes      uint64
-}
-
-// WeightMetadata is what the master keeps about a weight revision. Times are milliseconds since
-// the epoch.
-type WeightMetadata struct {
-	Identity           WeightIdentity
-	Manifest           WeightManifest
-	Availability       WeightAvailability
-	Residency          WeightResidency
-	Operation          WeightOperation
-	OperationID        uint64
-	MetadataGeneration uint64
-	CreatedAtMs        uint64
-	UpdatedAtMs        uint64
-}
-
-// WeightLease protects a weight revision until ExpiresAtMs.
-type WeightLease struct {
-	LeaseID                  uint64
-	Identity                 WeightIdentity
-	Holder                   string
-	ExpiresAtMs              uint64
-	FencedMetadataGeneration uint64
-}
-
-// WeightResidencyJob is the progress of a move between memory and disk.
-type WeightResidencyJob struct {
-	OperationID              uint64
-	Identity                 WeightIdentity
-	Operation                WeightOperation
-	TargetResidency          WeightResidency
-	FencedMetadataGeneration uint64
-	StartedAtMs              uint64
-	UpdatedAtMs              uint64
-	ProcessedMembers         uint64
-	TotalMembers             uint64
-	Cursor                   string
-	Message                  string
-}
-
-// WeightRevision is a weight revision with its leases.
-type WeightRevision struct {
-	Metadata             WeightMetadata
-	ActiveLeaseCount     uint64
-	NearestLeaseExpiryMs *uint64
-}
-
-// WeightRevisionPage is one page of a listing; NextPageToken is empty on the last.
-type WeightRevisionPage struct {
-	Revisions     []WeightRevision
-	NextPageToken string
-}
 
 // WeightImportBegin announces the payload of a new revision.
 type WeightImportBegin struct {
