@@ -79,7 +79,9 @@ func (m *Master) current(k *keeper, sh *object.Shard, h object.Hash, key string)
 // leaves an object, but for retire, which moves the charge. It returns how many replicas were
 // dropped. The shard is locked for writing.
 func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(*object.Replica) bool, release func(*object.Replica)) int {
+	before := m.media(sh, o)
 	n := sh.Drop(o, match, release)
+	m.moved(k, sh, o, before)
 	if n > 0 {
 		m.refundLost(k, sh, o)
 	}
@@ -175,6 +177,7 @@ func (p *parkingLot) dropGone() {
 		if b.alloc.Seg().Alive() {
 			kept = append(kept, b)
 		} else {
+			b.alloc.Free() // memory that segments share outlives them
 			p.bytes.Add(-int64(b.alloc.Size))
 		}
 	}
