@@ -122,6 +122,7 @@ type Stats struct {
 	Clients                                                                                ClientStat
 	NoF                                                                                    NoFStats
 	Tasks                                                                                  TaskStats
+	Tier                                                                                   TierStats
 	Weights                                                                                WeightStats
 }
 
@@ -150,6 +151,9 @@ func (m *Master) Stats() Stats {
 		DiscardedStagingBytes:      m.parked.bytes.Load(),
 		ValueSizes:                 sizes(&c.valueSizes),
 		Tasks:                      m.taskStats(),
+		Tier:                       m.tierStats(),
+		FileCacheHits:              m.tier.fileHits.Load(),
+		FileCacheHitBytes:          m.tier.fileBytes.Load(),
 	}
 	now := m.clock.Now()
 	m.keepers(func(k *keeper) {
@@ -166,6 +170,8 @@ func (m *Master) Stats() Stats {
 			t.Hits += sh.Hits.Load()
 			t.HitBytes += sh.HitBytes.Load()
 			t.Lookups += sh.Lookups.Load()
+			s.FileCacheNums += sh.Files.Load()
+			s.Tier.FileBytes += sh.FileBytes.Load()
 		}
 		s.MemCacheHits += t.Hits
 		s.MemCacheHitBytes += t.HitBytes
@@ -174,7 +180,7 @@ func (m *Master) Stats() Stats {
 			s.Tenants = append(s.Tenants, t)
 		}
 	})
-	s.ValidGets = s.MemCacheHits
+	s.ValidGets = s.MemCacheHits + s.FileCacheHits
 	cl := m.clients.Counts()
 	s.ActiveClients = int64(cl.Remounted)
 	s.Clients = ClientStat{

@@ -32,6 +32,15 @@ func (sh *Shard) Add(o *Object, r Replica) {
 		sh.more[o] = append(sh.more[o], r)
 	}
 	o.replicas++
+	sh.countFile(&r, 1)
+}
+
+// countFile notes that a replica has come or gone, if it is in a file.
+func (sh *Shard) countFile(r *Replica, n int64) {
+	if r.Kind == KindDisk || r.Kind == KindLocalDisk {
+		sh.Files.Add(n)
+		sh.FileBytes.Add(n * int64(r.Memory.Size))
+	}
 }
 
 // Drop removes the replicas that match, hands each to release, and returns how many there
@@ -41,6 +50,7 @@ func (sh *Shard) Drop(o *Object, match func(*Replica) bool, release func(*Replic
 	kept := all[:0]
 	for i := range all {
 		if r := &all[i]; match(r) {
+			sh.countFile(r, -1)
 			release(r)
 		} else {
 			kept = append(kept, *r)

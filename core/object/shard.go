@@ -25,6 +25,9 @@ type Shard struct {
 
 	// Lookups that found a readable object, all lookups, and the bytes found, since start.
 	Hits, Lookups, HitBytes atomic.Uint64
+
+	// Replicas in files, on clients' disks or on the one that all share, and their sizes.
+	Files, FileBytes atomic.Int64
 }
 
 // Key returns the key of a live object. The string lies in the shard's memory: it is good only
