@@ -38,7 +38,7 @@ type Config struct {
 	PutReleaseTimeout  time.Duration // after which an unfinished write and its buffers are given up
 	AllocationWait     time.Duration // how long a write into full memory may wait for eviction; 0 = not
 	RegexTimeout       time.Duration // per call
-	AllocationStrategy string        // random, free_ratio_first, local_first
+	AllocationStrategy string        // random, free_ratio_first, local_first, cxl, ssd_free_ratio_first
 	ShardsPerTenant    int           // power of two; 0 = 64 for a single tenant, 16 with many; where tenants are very many each has fewer
 	EnableDiskEviction bool
 	DiskQuotaBytes     uint64
@@ -52,6 +52,7 @@ type Config struct {
 	Promotion          PromotionConfig
 	DynamicReplication DynamicReplicationConfig
 	NoF                NoFConfig
+	CXL                CXLConfig
 	Disk               DiskConfig
 	WeightImportIdle   time.Duration // after which an import of weights that nobody writes to is given up
 }

@@ -56,6 +56,20 @@ type NoFConfig struct {
 	FailuresThreshold int
 }
 
+// CXLConfig is about memory that all segments of protocol "cxl" share.
+type CXLConfig struct {
+	Enabled bool   // and with it the placement strategy "cxl", and slabs: see slab
+	Path    string // what the memory is called in figures
+	Size    uint64 // bytes
+}
+
+// Where CXL is enabled, memory is divided as the released masters do then: segments begin and end at
+// multiples of a slab, and an object fits into one.
+const (
+	slab         = 16 << 20
+	largestInCXL = slab - 16
+)
+
 // DiskConfig is about replicas in a file system that all clients share.
 type DiskConfig struct {
 	Root      string // "" = none
@@ -74,6 +88,7 @@ func (c *Config) defaultFar() {
 		EvictionRatio: 0.05, EvictionWatermark: 0.90,
 		HeartbeatInterval: 10 * time.Second, ProbeTimeout: time.Second, FailuresThreshold: 3,
 	}
+	c.CXL = CXLConfig{Path: "/dev/dax0.0", Size: 8 << 30}
 	c.Disk = DiskConfig{ClusterID: "mooncake_cluster"}
 	c.WeightImportIdle = 5 * time.Minute
 }
@@ -107,6 +122,9 @@ func (c *Config) validateFar() error {
 	}
 	share("NoF.EvictionRatio", c.NoF.EvictionRatio)
 	share("NoF.EvictionWatermark", c.NoF.EvictionWatermark)
+	if x := c.CXL; x.Enabled && x.Size < slab {
+		wrong("CXL.Size is %d, must be at least %d", x.Size, slab)
+	}
 	if n := c.NoF; n.HeartbeatInterval <= 0 || n.ProbeTimeout <= 0 || n.FailuresThreshold < 1 {
 		wrong("NoF is %+v: HeartbeatInterval and ProbeTimeout must be positive, FailuresThreshold at least 1", n)
 	}

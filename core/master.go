@@ -55,7 +55,7 @@ type Master struct {
 	events     Events // nil if nobody wants to know
 	weights    *weight.Store
 	weightsDue atomic.Int64
-	rand  segment.Rand
+	rand       segment.Rand
 
 	book    *tenant.Book
 	pool    *segment.Pool
@@ -99,6 +99,9 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			cfg.ShardsPerTenant = 16
 		}
 	}
+	if cfg.CXL.Enabled {
+		cfg.AllocationStrategy = segment.StrategyCXL.String()
+	}
 	strategy, err := segment.ParseStrategy(cfg.AllocationStrategy)
 	if err != nil {
 		return nil, err
@@ -127,6 +130,10 @@ func New(cfg Config, deps Deps) (*Master, error) {
 			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},
 			sweepPeriod.Nanoseconds()),
 	}
+	if cfg.CXL.Enabled {
+		m.pool.ShareFar(cfg.CXL.Path, cfg.CXL.Size)
+	}
+	m.pool.RankByDisk(m.diskFree)
 	m.nof.pool = segment.NewPool(strategy, deps.Rand)
 	m.nof.mark = evict.Watermark{High: cfg.NoF.EvictionWatermark, Ratio: cfg.NoF.EvictionRatio}
 	m.probe = deps.ProbeNoF

@@ -2,6 +2,7 @@ package core
 
 import (
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"sync"
 
@@ -173,7 +174,6 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 	case c.ReplicaNum == 0 && c.NoFReplicaNum == 0 && c.DFSReplicaNum == 0,
 		w.key == "", w.size == 0,
 		c.DFSReplicaNum > 1,
-		c.DFSReplicaNum > 0 && c.ReplicaNum == 0,
 		c.DFSReplicaNum > 0 && m.cfg.MultiTenant && tenantName != tenant.Default:
 		return errcode.InvalidParams
 	case c.DFSReplicaNum > 0:
@@ -186,14 +186,14 @@ func (m *Master) check(tenantName string, w *write) errcode.Code {
 		return code
 	}
 	w.pin = pin
-	hi, charge := bits.Mul64(w.size, c.ReplicaNum)
-	if hi != 0 || charge > tenant.MaxBytes {
-		if m.cfg.MultiTenant {
-			return errcode.InvalidParams
-		}
-		return errcode.NoAvailableHandle
+	if m.cfg.CXL.Enabled && w.size > largestInCXL {
+		return errcode.InvalidParams
 	}
-	w.charge = charge
+	hi, charge := bits.Mul64(w.size, c.ReplicaNum)
+	if hi != 0 {
+		charge = math.MaxUint64
+	}
+	w.charge = charge // more than any quota is refused in admit, after what else is wrong
 	w.place = segment.Request{
 		Size:             w.size,
 		Replicas:         c.ReplicaNum,
@@ -257,6 +257,9 @@ func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out
 		return out, 0, errcode.UnavailableInStatus
 	}
 	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
+		if !o.InFlight() && !m.cfg.Release0313 && sh.Readable(o) {
+			sh.Lease(o, w.now, m.cfg.LeaseTTL.Nanoseconds()) // who finds it written already is going to read it
+		}
 		if w.batch {
 			m.counters.batchAlreadyExists.Add(1)
 		} else {
@@ -290,6 +293,12 @@ func (m *Master) discardWrite(k *keeper, sh *object.Shard, o *object.Object) {
 // another size that it replaces. On TenantQuotaExceeded deficit is what has to be released
 // first. The shard is locked; nothing has changed unless the code is OK.
 func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old *object.Object, out []object.ReplicaDescriptor) (_ []object.ReplicaDescriptor, deficit uint64, _ errcode.Code) {
+	if w.charge > tenant.MaxBytes {
+		if m.cfg.MultiTenant {
+			return out, 0, errcode.InvalidParams
+		}
+		return out, 0, errcode.NoAvailableHandle
+	}
 	var credit uint64
 	if old != nil {
 		credit = old.Ledger.Total()
@@ -336,6 +345,9 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	}
 	for _, a := range onDevices {
 		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Memory: a, Status: object.ReplicaProcessing, Kind: object.KindNoF})
+	}
+	if m.tier.shared != nil {
+		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Kind: object.KindDisk, Memory: m.tier.shared.Hold(w.size), Status: object.ReplicaProcessing})
 	}
 	sh.SetSoftUntil(o, softUntil)
 	sh.RequestPin(o, w.pin)
@@ -416,22 +428,15 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	case o.Owner != client:
 		return errcode.IllegalClient
 	}
-	replicas := sh.Replicas(o)
-	ended := 0
-	for i := range replicas {
-		if r := &replicas[i]; isProcessing(r) && kind.Covers(r.Kind) {
-			if !o.InFlight() {
-				return errcode.InvalidWrite
-			}
-			r.Status = object.ReplicaComplete
-			ended++
+	ended, complete := completeReplicas(sh, o, kind)
+	if ended == 0 {
+		if !o.InFlight() && !complete {
+			return errcode.InvalidWrite
 		}
+		return errcode.OK // a repeated end; it changes nothing
 	}
 	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
 		sh.SetChecksum(o, meta.Checksum)
-	}
-	if ended == 0 {
-		return errcode.OK
 	}
 	sh.CommitPin(o, now)
 	m.settle(k, sh, o)
@@ -443,6 +448,28 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	}
 	m.stored(k, sh, o)
 	return errcode.OK
+}
+
+// completeReplicas marks the replicas of a type that are being written complete, and returns how many those
+// were, and whether there are any of the type and all are complete now: what a work is making is not.
+func completeReplicas(sh *object.Shard, o *object.Object, kind object.ReplicaType) (ended int, complete bool) {
+	replicas := sh.Replicas(o)
+	covered, done := 0, 0
+	for i := range replicas {
+		r := &replicas[i]
+		if !kind.Covers(r.Kind) {
+			continue
+		}
+		covered++
+		if isProcessing(r) {
+			r.Status = object.ReplicaComplete
+			ended++
+		}
+		if r.Status == object.ReplicaComplete {
+			done++
+		}
+	}
+	return ended, covered > 0 && done == covered
 }
 
 // PutRevoke takes back the replicas of the given kind of a write in flight; their memory is

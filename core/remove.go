@@ -162,7 +162,7 @@ func (m *Master) clearKey(k *keeper, key string, client segment.UUID, segmentNam
 	sh.Lock()
 	defer sh.Unlock()
 	o := m.current(k, sh, h, key)
-	if o == nil || o.Owner != client || o.Leased(now) || m.managed(sh, o) || busy(sh, o) != errcode.OK {
+	if o == nil || o.Owner != client || o.Leased(now) || m.managed(sh, o) {
 		return false
 	}
 	match := anyReplica

@@ -91,6 +91,7 @@ func (m *Master) tidy() {
 	m.tasks.Tidy(m.at())
 	m.releaseParked()
 	m.tidyWeights()
+	m.lookAtLeaving()
 }
 
 // Step does once what Run does over and over, in a fixed order. Tests with a clock of their

@@ -35,6 +35,9 @@ func allocationCode(err error) errcode.Code {
 // mounted succeeds, if nothing else about it has changed. It answers InvalidParams for an address or size of zero and
 // UnavailableInStatus while the segment is being unmounted.
 func (m *Master) MountSegment(info segment.Info, client segment.UUID) errcode.Code {
+	if m.cfg.CXL.Enabled && info.Protocol != "cxl" && (info.Base%slab != 0 || info.Size%slab != 0) {
+		return errcode.InvalidParams
+	}
 	m.mounting.Lock()
 	defer m.mounting.Unlock()
 	mounted, fresh, err := m.pool.Mount(info, client)
@@ -61,12 +64,7 @@ func (m *Master) ReMountSegment(infos []segment.Info, client segment.UUID) errco
 	m.mounting.Lock()
 	defer m.mounting.Unlock()
 	if m.clients.OK(client) {
-		for i := range infos {
-			if s := m.pool.ByID(infos[i].ID); s != nil && s.Client != client {
-				return errcode.InvalidParams
-			}
-		}
-		return errcode.OK
+		return allocationCode(m.pool.Compare(infos, client))
 	}
 	fresh, err := m.pool.Remount(infos, client)
 	if err != nil {

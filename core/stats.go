@@ -189,6 +189,9 @@ func (m *Master) Stats() Stats {
 		HeldExpiries: cl.HeldTotal, MasterStalls: cl.StallTotal,
 	}
 	s.Segments = segmentStats(m.pool.Views())
+	if far := m.pool.Far(); far != nil {
+		s.Segments = append(s.Segments, SegmentStat{Name: far.Info.Name, Allocated: far.Used(), Capacity: far.Capacity()})
+	}
 	s.NoF = m.nofStats()
 	return s
 }

@@ -12,6 +12,7 @@ func (m *Master) finishWork(k *keeper, sh *object.Shard, o *object.Object, slot 
 	if w == nil {
 		return nil, 0
 	}
+	before := m.media(sh, o)
 	all := sh.Replicas(o)
 	for i := range all {
 		if r := &all[i]; r.Staged && w.Makes(r.ID) && good(r) {
@@ -19,6 +20,7 @@ func (m *Master) finishWork(k *keeper, sh *object.Shard, o *object.Object, slot 
 			kept++
 		}
 	}
+	m.moved(k, sh, o, before)
 	sh.Drop(o, func(r *object.Replica) bool { return r.Staged && w.Makes(r.ID) }, release)
 	if w.Charge > 0 {
 		m.ledger(k, o, o.Ledger.SettleAdditional(k.account(sh), w.Charge, o.Size*uint64(kept)))

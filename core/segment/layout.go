@@ -41,7 +41,7 @@ func newLayout(all []*Mounted) *layout {
 			l.groups = append(l.groups, g)
 		}
 		g.segs = append(g.segs, m)
-		l.largest = max(l.largest, m.alloc.largestWhenEmpty())
+		l.largest = max(l.largest, m.allocator().largestWhenEmpty())
 		if id := m.Info.HostID; id != "" && !slices.Contains(hosts[id], g) {
 			hosts[id] = append(hosts[id], g)
 		}

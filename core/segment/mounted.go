@@ -19,8 +19,11 @@ type Mounted struct {
 	Info Info
 	// Client is who lends the memory.
 	Client UUID
-	place  uint32 // in the directory
-	store  bool   // hands out nothing, see NewStore
+	// Protocol is how clients are told to reach what lies there: Info's, unless all is reached over
+	// CXL.
+	Protocol string
+	place    uint32 // in the directory
+	store    bool   // hands out nothing, see NewStore
 
 	flags  atomic.Uint32
 	status atomic.Int32
@@ -29,9 +32,10 @@ type Mounted struct {
 
 	used atomic.Uint64 // written with mu held
 
-	mu    sync.Mutex
-	alloc allocator // guarded by mu, except mayFit
-	count int       // allocations handed out, guarded by mu
+	mu     sync.Mutex
+	alloc  allocator // guarded by mu, except mayFit
+	lender *Mounted  // whose memory this one hands out, nil for its own; never changes
+	count  int       // allocations handed out, guarded by mu
 
 	_ [64]byte
 }
@@ -60,7 +64,7 @@ type Stats struct {
 }
 
 func newMounted(info Info, client UUID) *Mounted {
-	m := &Mounted{Info: info, Client: client}
+	m := &Mounted{Info: info, Client: client, Protocol: info.Protocol}
 	m.place = directory.enter(m)
 	m.status.Store(int32(StatusOK))
 	m.alloc.init(info.Size)
@@ -84,14 +88,19 @@ func (m *Mounted) Readable() bool { return m.flags.Load() == 0 }
 // Used returns the bytes handed out, as requested; zero once the unmount has begun.
 func (m *Mounted) Used() uint64 { return m.used.Load() }
 
-// Capacity returns the size of the segment in bytes.
-func (m *Mounted) Capacity() uint64 { return m.Info.Size }
+// Capacity returns the size of the segment in bytes; where memory is shared, of all of it.
+func (m *Mounted) Capacity() uint64 {
+	if m.lender != nil {
+		return m.lender.Info.Size
+	}
+	return m.Info.Size
+}
 
 // Stats returns figures about the segment's allocator; it takes the segment's lock.
 func (m *Mounted) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Stats{Allocations: m.count, UsedBytes: m.used.Load(), LargestFree: m.alloc.largestFree()}
+	return Stats{Allocations: m.count, UsedBytes: m.used.Load(), LargestFree: m.largestFree()}
 }
 
 // placeable reports whether the segment takes new allocations.
@@ -100,7 +109,7 @@ func (m *Mounted) placeable() bool { return m.Readable() && m.Status() == Status
 // allocate takes size bytes. It fails when no free region is large enough, and always once
 // the segment no longer takes allocations.
 func (m *Mounted) allocate(size uint64) (Allocation, bool) {
-	if !m.alloc.mayFit(size) {
+	if !m.allocator().mayFit(size) {
 		return Allocation{}, false
 	}
 	m.mu.Lock()
@@ -113,6 +122,9 @@ func (m *Mounted) allocate(size uint64) (Allocation, bool) {
 func (m *Mounted) allocateLocked(size uint64) (Allocation, bool) {
 	if !m.placeable() {
 		return Allocation{}, false
+	}
+	if m.lender != nil {
+		return m.borrow(size)
 	}
 	offset, index, ok := m.alloc.allocate(size)
 	if !ok {
@@ -128,7 +140,7 @@ func (m *Mounted) allocateLocked(size uint64) (Allocation, bool) {
 // handed out: an allocation freed twice, unless the memory was handed out again meanwhile.
 func (a Allocation) Free() bool {
 	m := a.Seg()
-	if m == nil || m.store {
+	if m == nil {
 		return true
 	}
 	m.mu.Lock()
@@ -138,7 +150,14 @@ func (a Allocation) Free() bool {
 
 // freeLocked is Free with mu held.
 func (m *Mounted) freeLocked(a Allocation) bool {
-	if !m.Alive() || m.store {
+	if m.lender != nil {
+		return m.giveBack(a)
+	}
+	if m.store {
+		m.used.Add(-a.Size)
+		return true
+	}
+	if !m.Alive() {
 		return true
 	}
 	if !m.alloc.free(a.Address-m.Info.Base, a.node) {

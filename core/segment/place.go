@@ -12,12 +12,14 @@ type Strategy uint8
 
 // The strategies. StrategyRandom is zero.
 const (
-	StrategyRandom         Strategy = iota // any, beginning at a random one
-	StrategyFreeRatioFirst                 // the emptiest of a few chosen at random
-	StrategyLocalFirst                     // the writer's host first when one replica is asked for
+	StrategyRandom             Strategy = iota // any, beginning at a random one
+	StrategyFreeRatioFirst                     // the emptiest of a few chosen at random
+	StrategyLocalFirst                         // the writer's host first when one replica is asked for
+	StrategyCXL                                // one replica, on the first name that is preferred
+	StrategyDiskFreeRatioFirst                 // of a few chosen at random the one whose owner's disk is emptiest
 )
 
-var strategyNames = [...]string{"random", "free_ratio_first", "local_first"}
+var strategyNames = [...]string{"random", "free_ratio_first", "local_first", "cxl", "ssd_free_ratio_first"}
 
 // String returns the name of the strategy, as the command line spells it.
 func (s Strategy) String() string {
@@ -71,7 +73,7 @@ const (
 
 // Place allocates the replicas of one object and appends them to out, at least one and at most
 // as many as asked for. It fails with ErrInvalid when no bytes or no replicas are asked for
-// and with ErrNoSpace when none could be placed; out is returned as it was then. Place keeps
+// or StrategyCXL knows no preference, and with ErrNoSpace when none could be placed; out is returned as it was then. Place keeps
 // neither the request nor anything it points to.
 func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 	if req.Size == 0 || req.Replicas == 0 {
@@ -85,7 +87,13 @@ func (p *Pool) Place(req *Request, out []Allocation) ([]Allocation, error) {
 		first: first,
 		want:  first + int(min(req.Replicas, uint64(len(l.groups)))),
 	}
-	pl.place(l, req)
+	if p.strategy == StrategyCXL {
+		if !pl.onFirst(l, req) {
+			return out, ErrInvalid
+		}
+	} else {
+		pl.place(l, req)
+	}
 	if len(pl.out) == first {
 		return out, ErrNoSpace
 	}
@@ -101,6 +109,9 @@ func (p *Pool) AllocateOn(name string, size uint64) (Allocation, error) {
 		return Allocation{}, ErrInvalid
 	}
 	g := p.current().byName[name]
+	if p.strategy == StrategyCXL {
+		return Allocation{}, ErrNoSpace // as the released masters have it
+	}
 	if g == nil {
 		if _, _, err := p.QuerySegment(name); err != nil {
 			return Allocation{}, err
@@ -134,8 +145,15 @@ func (pl *placement) place(l *layout, req *Request) {
 	if pl.preferred(l, req) || pl.local(l, req) {
 		return
 	}
-	if pl.pool.strategy == StrategyFreeRatioFirst && pl.emptiest(l, req) {
-		return
+	switch pl.pool.strategy {
+	case StrategyFreeRatioFirst:
+		if pl.emptiest(l, req, (*group).freeRatio) {
+			return
+		}
+	case StrategyDiskFreeRatioFirst:
+		if pl.emptiest(l, req, pl.pool.diskFreeRatio) {
+			return
+		}
 	}
 	pl.walk(l, req)
 }
@@ -174,8 +192,27 @@ func (pl *placement) local(l *layout, req *Request) bool {
 	return false
 }
 
-// emptiest tries a window of names from a random one on, the emptiest first.
-func (pl *placement) emptiest(l *layout, req *Request) bool {
+// onFirst tries the first name that is preferred, and reports whether there is one.
+func (pl *placement) onFirst(l *layout, req *Request) bool {
+	name := req.PreferredSegment
+	for _, preferred := range req.Preferred {
+		if name == "" {
+			name = preferred
+		}
+	}
+	if name == "" {
+		return false
+	}
+	if g := l.byName[name]; g != nil {
+		if a, ok := g.segs[0].allocate(req.Size); ok {
+			pl.out = append(pl.out, a)
+		}
+	}
+	return true
+}
+
+// emptiest tries a window of names from a random one on, those of the highest ratio first.
+func (pl *placement) emptiest(l *layout, req *Request, ratio func(*group) float64) bool {
 	type candidate struct {
 		group *group
 		ratio float64
@@ -187,7 +224,7 @@ func (pl *placement) emptiest(l *layout, req *Request) bool {
 	start := pl.pool.rnd.Uint64N(n)
 	for i := range size {
 		g := l.groups[(start+i)%n]
-		window = append(window, candidate{g, g.freeRatio()})
+		window = append(window, candidate{g, ratio(g)})
 	}
 	slices.SortStableFunc(window, func(a, b candidate) int { return cmp.Compare(b.ratio, a.ratio) })
 	for _, c := range window {

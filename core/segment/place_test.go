@@ -75,7 +75,7 @@ func TestPreferredSegments(t *testing.T) {
 		{"legacy not found", []string{"c"}, "z", nil, 1, []string{"a"}},
 		{"excluded", []string{"c", "d"}, "", []string{"c", "a"}, 2, []string{"d", "b"}},
 	}
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		for _, tt := range tests {
 			t.Run(strategy.String()+"/"+tt.name, func(t *testing.T) {
 				p := pool(t, strategy, always(0), mib, "a", "b", "c", "d", "full")
@@ -93,7 +93,7 @@ func TestPreferredSegments(t *testing.T) {
 }
 
 func TestMultipleReplicasAllocation(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		p := pool(t, strategy, rolls{}, mib, letters(20)...)
 		for replicas := uint64(1); replicas <= 20; replicas++ {
 			got := placed(t, p, Request{Size: 64, Replicas: replicas})
@@ -119,7 +119,7 @@ func TestInsufficientAllocatorsForReplicas(t *testing.T) {
 }
 
 func TestAllAllocatorsFull(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		p := pool(t, strategy, rolls{}, mib, "a", "b", "c")
 		var held []Allocation
 		for range 3 {
@@ -137,7 +137,7 @@ func TestAllAllocatorsFull(t *testing.T) {
 }
 
 func TestExcludedNamesAreNotUsed(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		p := pool(t, strategy, rolls{}, mib, "a", "b", "c")
 		for range 50 {
 			if got := placed(t, p, Request{Size: 64, Replicas: 3, Exclude: []string{"b"}}); len(got) != 2 || slices.Contains(got, "b") {
@@ -369,12 +369,12 @@ func TestHostOrderedSegmentsTracksMountStatusAndUnmount(t *testing.T) {
 }
 
 func TestStrategyNames(t *testing.T) {
-	for _, s := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, s := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyCXL, StrategyDiskFreeRatioFirst} {
 		if got, err := ParseStrategy(s.String()); got != s || err != nil {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	for _, name := range []string{"", "unknown", "Random", "cxl"} {
+	for _, name := range []string{"", "unknown", "Random", "CXL"} {
 		if _, err := ParseStrategy(name); err == nil {
 			t.Errorf("%q accepted", name)
 		}
@@ -385,7 +385,7 @@ func TestStrategyNames(t *testing.T) {
 }
 
 func TestPlacingAllocatesNothing(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		p := pool(t, strategy, rolls{}, 64*mib, letters(16)...)
 		out, preferred := make([]Allocation, 0, 4), []string{"s003"}
 		if n := testing.AllocsPerRun(200, func() {
@@ -406,7 +406,7 @@ func TestPlacingAllocatesNothing(t *testing.T) {
 // Writers place and free while segments come, go, drain and fall silent. In the end every
 // segment that lives holds exactly what its writers still have, and no two pieces overlap.
 func TestConcurrentUse(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		t.Run(strategy.String(), func(t *testing.T) {
 			p := NewPool(strategy, rolls{})
 			for i, name := range letters(6) {
@@ -570,7 +570,7 @@ func TestNothingIsAllocatedAfterTheEnd(t *testing.T) {
 }
 
 func BenchmarkPlaceFree(b *testing.B) {
-	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst} {
+	for _, strategy := range []Strategy{StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyDiskFreeRatioFirst} {
 		for _, n := range []int{1, 16} {
 			b.Run(fmt.Sprintf("%v/segments=%d", strategy, n), func(b *testing.B) {
 				p := pool(b, strategy, rolls{}, 64*gib, letters(n)...)

@@ -13,6 +13,8 @@ type Pool struct {
 	rnd      Rand
 	layout   atomic.Pointer[layout] // nil when the registry has changed since; see current
 	capacity atomic.Uint64          // bytes of the whole registry, saturated
+	diskFree func(client UUID) float64
+	far      *Mounted // the memory that segments over CXL share, or nil
 
 	mu   sync.RWMutex
 	byID map[UUID]*Mounted
@@ -43,9 +45,6 @@ func NewPool(strategy Strategy, rnd Rand) *Pool {
 // status. A new segment is not suspended, whatever its client's other
 // segments are.
 func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error) {
-	if !info.usable() {
-		return nil, false, ErrInvalid
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m = p.byID[info.ID]; m != nil {
@@ -56,6 +55,9 @@ func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error)
 			return m, false, ErrInvalid
 		}
 		return m, false, nil
+	}
+	if !p.usable(&info) {
+		return nil, false, ErrInvalid
 	}
 	m = p.add(info, client)
 	p.publish()
@@ -69,18 +71,16 @@ func (p *Pool) Mount(info Info, client UUID) (m *Mounted, fresh bool, err error)
 func (p *Pool) Remount(infos []Info, client UUID) (fresh int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range infos {
-		if m := p.byID[infos[i].ID]; m != nil && (m.Client != client || !m.Info.sameMemory(&infos[i]) || m.Info.HostID != infos[i].HostID) {
-			return 0, ErrInvalid
-		}
+	if err := p.compare(infos, client); err != nil {
+		return 0, err
 	}
 	for i := range infos {
-		if m := p.byID[infos[i].ID]; m != nil && infos[i].usable() && m.Status() != StatusOK {
+		if m := p.byID[infos[i].ID]; m != nil && p.usable(&infos[i]) && m.Status() != StatusOK {
 			return 0, ErrUnavailable
 		}
 	}
 	for i := range infos {
-		if infos[i].usable() && p.byID[infos[i].ID] == nil {
+		if p.usable(&infos[i]) && p.byID[infos[i].ID] == nil {
 			p.add(infos[i], client)
 			fresh++
 		}
@@ -89,6 +89,22 @@ func (p *Pool) Remount(infos []Info, client UUID) (fresh int, err error) {
 		p.publish()
 	}
 	return fresh, nil
+}
+
+// Compare is Remount of segments that may be mounted as far as it fails with ErrInvalid.
+func (p *Pool) Compare(infos []Info, client UUID) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.compare(infos, client)
+}
+
+func (p *Pool) compare(infos []Info, client UUID) error {
+	for i := range infos {
+		if m := p.byID[infos[i].ID]; m != nil && (m.Client != client || !m.Info.sameMemory(&infos[i]) || m.Info.HostID != infos[i].HostID) {
+			return ErrInvalid
+		}
+	}
+	return nil
 }
 
 // BeginUnmount ends the life of a segment: when it returns, replicas there are gone and
@@ -219,7 +235,7 @@ func (p *Pool) suspend(client UUID, on bool) int {
 
 // add puts a new segment into the registry; mu is held.
 func (p *Pool) add(info Info, client UUID) *Mounted {
-	m := newMounted(info.clone(), client)
+	m := p.newMounted(info.clone(), client)
 	p.byID[info.ID] = m
 	p.all = append(p.all, m)
 	return m
@@ -230,8 +246,13 @@ func (p *Pool) add(info Info, client UUID) *Mounted {
 // restart, cost one.
 func (p *Pool) publish() {
 	var capacity uint64
+	if p.far != nil {
+		capacity = p.far.Info.Size
+	}
 	for _, m := range p.all {
-		capacity = saturate(capacity, m.Info.Size)
+		if m.lender == nil {
+			capacity = saturate(capacity, m.Info.Size)
+		}
 	}
 	p.capacity.Store(capacity)
 	p.layout.Store(nil)
@@ -252,8 +273,8 @@ func (p *Pool) current() *layout {
 	return l
 }
 
-// usable reports whether the segment has memory to lend.
-func (i *Info) usable() bool { return i.Base != 0 && i.Size != 0 }
+// usable reports whether the segment has memory to lend, or lends what is shared.
+func (p *Pool) usable(i *Info) bool { return i.Base != 0 && i.Size != 0 || p.borrows(i) }
 
 // sameMemory reports whether two clients' words are about the same memory, reached in the same way.
 func (i *Info) sameMemory(o *Info) bool {

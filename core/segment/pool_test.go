@@ -322,6 +322,18 @@ func TestReMountSegment(t *testing.T) {
 			t.Errorf("another locality: %v", err)
 		}
 	})
+	t.Run("compared only", func(t *testing.T) {
+		p := NewPool(StrategyRandom, rolls{})
+		known := info(1, "a", mib)
+		mount(t, p, known, alice)
+		if err := p.Compare([]Info{known, info(2, "b", mib)}, alice); err != nil || p.Len() != 1 {
+			t.Errorf("the same: %v", err)
+		}
+		known.Size++
+		if err := p.Compare([]Info{known}, alice); !errors.Is(err, ErrInvalid) {
+			t.Errorf("another size: %v", err)
+		}
+	})
 	t.Run("success", func(t *testing.T) {
 		p := NewPool(StrategyRandom, rolls{})
 		a := mount(t, p, info(1, "a", mib), alice)

@@ -10,9 +10,12 @@ func NewStore(client UUID, endpoint string) *Mounted {
 	return m
 }
 
-// Hold returns an Allocation that names a store and says how many bytes a replica has there.
-// Freeing it does nothing.
-func (m *Mounted) Hold(size uint64) Allocation { return Allocation{Size: size, seg: m.place} }
+// Hold returns an Allocation that names a store and says how many bytes a replica has there. They
+// count as used until it is freed.
+func (m *Mounted) Hold(size uint64) Allocation {
+	m.used.Add(size)
+	return Allocation{Size: size, seg: m.place}
+}
 
 // Suspend says whether the client of a store is silent.
 func (m *Mounted) Suspend(on bool) { m.suspend(on) }
