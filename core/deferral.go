@@ -1,6 +1,8 @@
 package core
 
 import (
+	"sync/atomic"
+
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tier"
@@ -47,8 +49,8 @@ func (m *Master) deferEviction(k *keeper, sh *object.Shard, o *object.Object) bo
 			item.Key = sh.KeyCopy(o)
 		}
 		if d.Offload(item, m.cfg.Offload.QueueLimit) {
-			k.leaving.Add(int64(o.Size))
-			m.tier.leaving.Add(int64(o.Size))
+			k.leaving.begin(o.Size)
+			m.tier.leaving.begin(o.Size)
 			sh.BeginWork(o, &object.Work{
 				Slot: object.SlotOffload, Client: id, Started: m.clock.Now(),
 				Sources: []uint64{r.ID}, Mirrors: []segment.UUID{id}, Frees: o.Size,
@@ -72,11 +74,43 @@ func (m *Master) taken(sh *object.Shard, o *object.Object) bool {
 
 // leavingRatio is the share of the pool's bytes that is to be free once it is on a disk.
 func (m *Master) leavingRatio() float64 {
-	leaving := m.tier.leaving.Load()
-	if leaving <= 0 {
-		return 0
+	return float64(m.tier.leaving.expected()) / float64(max(m.pool.CapacityBytes(), 1))
+}
+
+// leaving counts the bytes of memory that are to be free when they are on a disk. Clients write when
+// they have enough for a file of many objects, and what one of them has been given may wait there for more: when nothing
+// arrives for a while, the bytes under way are not counted on, and others are given to it besides.
+type leaving struct {
+	bytes   atomic.Int64  // of all under way
+	stalled atomic.Int64  // of those: not counted on
+	ended   atomic.Uint64 // how many are not under way any more
+	seen    atomic.Uint64 // the same, when last looked at
+}
+
+func (l *leaving) begin(bytes uint64) { l.bytes.Add(int64(bytes)) }
+
+func (l *leaving) end(bytes uint64) {
+	l.bytes.Add(-int64(bytes))
+	l.ended.Add(1)
+	l.stalled.Store(0)
+}
+
+// expected is how many bytes can be counted on.
+func (l *leaving) expected() uint64 { return uint64(max(l.bytes.Load()-l.stalled.Load(), 0)) }
+
+// look is called every tidyPeriod.
+func (l *leaving) look() {
+	if ended := l.ended.Load(); l.seen.Swap(ended) == ended {
+		l.stalled.Store(l.bytes.Load())
 	}
-	return float64(leaving) / float64(max(m.pool.CapacityBytes(), 1))
+}
+
+// lookAtLeaving finds out whether what is being written to disks arrives.
+func (m *Master) lookAtLeaving() {
+	if m.tier.defers {
+		m.tier.leaving.look()
+		m.keepers(func(k *keeper) { k.leaving.look() })
+	}
 }
 
 // mostDeferred is how many objects one pass of eviction writes to disk before it evicts others without; zero

@@ -10,7 +10,7 @@ func (m *Master) makeQuota(k *keeper, w *write, deficit uint64, except object.Re
 	if w.charge > k.acct.Effective() {
 		return false
 	}
-	g := m.reclaim(k, want{bytes: deficit, pinned: m.cfg.AllowEvictSoftPins, whole: true, except: except, pending: uint64(k.leaving.Load())})
+	g := m.reclaim(k, want{bytes: deficit, pinned: m.cfg.AllowEvictSoftPins, whole: true, except: except, pending: k.leaving.expected()})
 	k.acct.CountEvicted(g.bytes)
 	return g.objects > 0
 }
@@ -67,7 +67,7 @@ func (m *Master) evictTenants() {
 			return
 		}
 		used := k.acct.Charged()
-		used -= min(used, k.acct.Replaced()+uint64(k.leaving.Load()))
+		used -= min(used, k.acct.Replaced()+k.leaving.expected())
 		if excess := m.tenantMark.TenantExcess(used, k.acct.Effective()); excess > 0 {
 			m.evictTenant(k, excess)
 		}

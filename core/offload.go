@@ -62,8 +62,8 @@ func (m *Master) endOffload(k *keeper, sh *object.Shard, o *object.Object) bool 
 // offloadEnded forgets the bytes that an offload was to free.
 func (m *Master) offloadEnded(k *keeper, w *object.Work) {
 	if w.Frees > 0 {
-		k.leaving.Add(-int64(w.Frees))
-		m.tier.leaving.Add(-int64(w.Frees))
+		k.leaving.end(w.Frees)
+		m.tier.leaving.end(w.Frees)
 		w.Frees = 0
 	}
 }

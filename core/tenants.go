@@ -3,7 +3,6 @@ package core
 import (
 	"errors"
 	"math"
-	"sync/atomic"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -17,8 +16,8 @@ type keeper struct {
 	acct    *tenant.Account
 	free    []*tenant.Account // without limits: what is charged instead, see account
 	space   *object.Space
-	harvest harvest      // guarded by space.Reclaim
-	leaving atomic.Int64 // bytes of memory that are to be free when they are on a disk
+	harvest harvest // guarded by space.Reclaim
+	leaving leaving
 }
 
 // keep returns the keeper of an account, making it if needed.

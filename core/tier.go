@@ -21,7 +21,7 @@ type tiers struct {
 	defers      bool // an object that is to be evicted is to be written to disk first
 
 	promotions atomic.Int64 // under way
-	leaving    atomic.Int64 // bytes of memory that are to be free when they are on a disk
+	leaving    leaving
 	promoted   promotionCounters
 	fileHits   atomic.Uint64 // lookups answered with a replica on a disk first
 	fileBytes  atomic.Uint64

@@ -92,7 +92,7 @@ func (m *Master) makeQuotaTogether(k *keeper, tenantName string, w *write, keys 
 		}
 	})
 	if need := k.acct.Charged() + sum; sum > 0 && need > limit && !exists {
-		g := m.reclaim(k, want{bytes: need - limit, pinned: m.cfg.AllowEvictSoftPins, whole: true, pending: uint64(k.leaving.Load())})
+		g := m.reclaim(k, want{bytes: need - limit, pinned: m.cfg.AllowEvictSoftPins, whole: true, pending: k.leaving.expected()})
 		k.acct.CountEvicted(g.bytes)
 	}
 }
