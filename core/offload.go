@@ -54,7 +54,7 @@ func (m *Master) endOffload(k *keeper, sh *object.Shard, o *object.Object) bool 
 	if w == nil {
 		return false
 	}
-	m.offloadEnded(k, w)
+	m.tierEnded(k, sh, o, w)
 	m.enqueue(k, sh, o, m.clock.Now())
 	return true
 }
@@ -205,8 +205,8 @@ func (m *Master) diskFor(id segment.UUID) *tier.Disk {
 	return d
 }
 
-// addDisk gives an object a replica on a client's disk. It keeps the one it has, unless nobody can read
-// it because its client is silent; the client's own is found through the endpoint of the report from now on. The shard is locked for writing.
+// addDisk gives an object a replica on a client's disk. It keeps the one it has, unless nobody can read it
+// because its client is silent. The shard is locked for writing.
 func (m *Master) addDisk(k *keeper, sh *object.Shard, o *object.Object, d *tier.Disk, report *DiskReport) errcode.Code {
 	store := d.Store(report.Endpoint)
 	has := false
@@ -217,13 +217,12 @@ func (m *Master) addDisk(k *keeper, sh *object.Shard, o *object.Object, d *tier.
 			continue
 		}
 		seg := r.Memory.Seg()
-		if store != nil && seg.Client == d.Client && isComplete(r) {
-			r.Memory = store.Hold(r.Memory.Size)
-		}
 		has = has || seg.Client == d.Client || !seg.Suspended()
 	}
 	if store != nil && !has {
+		before := m.media(sh, o)
 		sh.Add(o, object.Replica{ID: m.replicaID.Add(1), Kind: object.KindLocalDisk, Memory: store.Hold(uint64(report.Size)), Status: object.ReplicaComplete})
+		m.moved(k, sh, o, before)
 	}
 	// The disk may have gone in between, and whoever drops what was there may be past this shard.
 	if store == nil || !store.Alive() {

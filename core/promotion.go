@@ -276,7 +276,7 @@ func (m *Master) EndPromotion(id segment.UUID, tenantName, key string) errcode.C
 		case code != errcode.OK:
 			return code
 		}
-		bytes := w.Charge
+		bytes := w.Size
 		if m.closePromotion(k, sh, o, func(r *object.Replica) bool { return r.Memory.Seg().Alive() }) == 0 {
 			m.tier.promoted.canceled.Add(1)
 			return errcode.ReplicaIsNotReady

@@ -23,7 +23,7 @@ type Disk struct {
 	wipe       bool
 	capacity   int64
 	offloads   queue
-	promotions sorted
+	promotions queue
 	stores     map[string]*segment.Mounted // by endpoint
 }
 
@@ -102,7 +102,7 @@ func (d *Disk) Promote(i Item) bool {
 	return !d.gone && d.promotions.add(i)
 }
 
-// TakePromotions takes up to so many objects that are to be brought back, by tenant and key.
+// TakePromotions takes up to so many objects that are to be brought back, the oldest first.
 func (d *Disk) TakePromotions(most int) []Item {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -182,7 +182,7 @@ func (d *Disk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gone, d.accepts = true, false
-	d.offloads, d.promotions = queue{}, sorted{}
+	d.offloads, d.promotions = queue{}, queue{}
 	for _, s := range d.stores {
 		s.Close()
 	}

@@ -1,10 +1,5 @@
 package tier
 
-import (
-	"container/heap"
-	"strings"
-)
-
 // Item names an object of Size bytes that a client is to write to its disk, or to bring back from
 // it.
 type Item struct {
@@ -19,6 +14,7 @@ type queue struct {
 	items []Item
 	at    map[name]int // where in items
 	holes int          // items that have been taken out again; they have Size hole
+	first int          // all before are holes
 }
 
 const hole = -1
@@ -70,7 +66,7 @@ func (q *queue) pack() {
 		}
 	}
 	clear(q.items[len(kept):])
-	q.items, q.holes = kept, 0
+	q.items, q.holes, q.first = kept, 0, 0
 }
 
 // takeAll empties the queue and returns what was in it.
@@ -83,68 +79,16 @@ func (q *queue) takeAll() []Item {
 	return all
 }
 
-// sorted holds items by tenant and key, each object once.
-type sorted struct {
-	items []Item
-	at    map[name]int
-}
-
-func (s *sorted) add(i Item) bool {
-	if _, there := s.at[name{i.Tenant, i.Key}]; there {
-		return false
-	}
-	heap.Push(s, i)
-	return true
-}
-
-func (s *sorted) remove(tenant, key string) bool {
-	at, there := s.at[name{tenant, key}]
-	if there {
-		heap.Remove(s, at)
-	}
-	return there
-}
-
-// take takes out up to so many items, the smallest first.
-func (s *sorted) take(most int) []Item {
+// take takes up to so many items out, the oldest first.
+func (q *queue) take(most int) []Item {
 	var some []Item
-	for len(some) < most && len(s.items) > 0 {
-		some = append(some, heap.Pop(s).(Item))
+	for len(some) < most && q.len() > 0 {
+		for q.items[q.first].Size == hole {
+			q.first++
+		}
+		i := q.items[q.first]
+		some = append(some, i)
+		q.remove(i.Tenant, i.Key)
 	}
 	return some
-}
-
-func (s *sorted) Len() int { return len(s.items) }
-
-func (s *sorted) Less(i, j int) bool {
-	a, b := &s.items[i], &s.items[j]
-	if c := strings.Compare(a.Tenant, b.Tenant); c != 0 {
-		return c < 0
-	}
-	return a.Key < b.Key
-}
-
-func (s *sorted) Swap(i, j int) {
-	s.items[i], s.items[j] = s.items[j], s.items[i]
-	s.place(i)
-	s.place(j)
-}
-
-func (s *sorted) place(i int) { s.at[name{s.items[i].Tenant, s.items[i].Key}] = i }
-
-func (s *sorted) Push(x any) {
-	if s.at == nil {
-		s.at = make(map[name]int)
-	}
-	s.items = append(s.items, x.(Item))
-	s.place(len(s.items) - 1)
-}
-
-func (s *sorted) Pop() any {
-	last := len(s.items) - 1
-	i := s.items[last]
-	delete(s.at, name{i.Tenant, i.Key})
-	s.items[last] = Item{}
-	s.items = s.items[:last]
-	return i
 }
