@@ -43,7 +43,6 @@ type sketchWork struct {
 	client, source uint64
 	move           bool
 	targets        int
-	charge         uint64
 	started        int64
 }
 
@@ -70,12 +69,8 @@ func newSketch(strict bool, now int64, clients uint64) *sketch {
 // charged is what the tenant is charged.
 func (s *sketch) charged() uint64 { return s.committed + s.pending + s.replaced + s.works() }
 
-func (s *sketch) works() uint64 {
-	if s.work == nil {
-		return 0
-	}
-	return s.work.charge
-}
+// works is what is charged for the replicas that are being made. One that is lost costs nothing any more.
+func (s *sketch) works() uint64 { return s.size * s.count(staged) }
 
 // allocated is how many bytes of memory are in use.
 func (s *sketch) allocated() uint64 {
@@ -155,9 +150,6 @@ func (s *sketch) unmount(n uint64) {
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.at == n })
 	if s.exists {
 		s.drop(here)
-		if s.work != nil { // what it can't make any more is refunded
-			s.work.charge = min(s.work.charge, s.size*s.count(staged))
-		}
 		s.settle()
 	}
 }
@@ -289,8 +281,8 @@ func (s *sketch) end(client uint64) errcode.Code {
 		}
 		s.settle()
 		s.lease = max(s.lease, s.now)
-	case s.count(staged) == uint64(len(s.replicas)):
-		return errcode.InvalidWrite // it has none of its own
+	case s.count(staged) > 0:
+		return errcode.InvalidWrite // not all are complete: a copy or move is making one
 	}
 	return errcode.OK
 }
@@ -343,7 +335,7 @@ func (s *sketch) remove(force bool) errcode.Code {
 
 // clear is BatchReplicaClear, of one segment or with 0 of all.
 func (s *sketch) clear(client, at uint64) bool {
-	if !s.exists || s.owner != client || s.lease > s.now || s.work != nil || at == 0 && s.writing() {
+	if !s.exists || s.owner != client || s.lease > s.now || at == 0 && s.count(func(r sketchReplica) bool { return !r.complete }) > 0 {
 		return false
 	}
 	n := s.drop(func(r sketchReplica) bool { return at == 0 || r.complete && r.at == at })
@@ -404,7 +396,7 @@ func (s *sketch) replicate(client, source uint64, targets []uint64, move bool) e
 	for _, at := range missing {
 		s.replicas = append(s.replicas, sketchReplica{at: at, staged: true})
 	}
-	s.work = &sketchWork{client, source, move, len(missing), s.size * uint64(len(missing)), s.now}
+	s.work = &sketchWork{client, source, move, len(missing), s.now}
 	return errcode.OK
 }
 
