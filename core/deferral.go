@@ -11,18 +11,19 @@ import (
 // This file is about eviction that writes objects to disk first. What is only in memory stays there until
 // a client says that it has it on its disk; a later eviction takes it then.
 
-// deferrable reports whether evicting an object would lose it and it is not being written to disk
-// yet. The shard is locked.
+// deferrable reports whether an object that is to be evicted is on no client's disk and not being written to one
+// yet. A file in the folder that all clients share doesn't count: such an object is read from there, but never promoted. The
+// shard is locked.
 func (m *Master) deferrable(sh *object.Shard, o *object.Object) bool {
-	return m.tier.defers && !outlives(sh, o) && sh.Work(o, object.SlotOffload) == nil
+	return m.tier.defers && !onClientDisk(sh, o) && sh.Work(o, object.SlotOffload) == nil
 }
 
-// outlives reports whether an object would still be there without memory.
-func outlives(sh *object.Shard, o *object.Object) bool {
+// onClientDisk reports whether a client has all of an object on its disk.
+func onClientDisk(sh *object.Shard, o *object.Object) bool {
 	all := sh.Replicas(o)
 	for i := range all {
 		r := &all[i]
-		if (r.Kind == object.KindLocalDisk || r.Kind == object.KindDisk) && r.Readable() && r.Memory.Size == o.Size {
+		if r.Kind == object.KindLocalDisk && r.Readable() && r.Memory.Size == o.Size {
 			return true
 		}
 	}
