@@ -96,8 +96,9 @@ func newDynamic(c *DynamicReplicationConfig) *dynamic {
 	return d
 }
 
-// fnv1a is the hash by which choices are made that have to come out the same every time.
-func fnv1a(parts ...string) uint64 {
+// stableHash is the hash by which choices are made that have to come out the same every time: FNV-1a,
+// its bits mixed, since names often differ in the last letter only.
+func stableHash(parts ...string) uint64 {
 	h := uint64(14695981039346656037)
 	for _, p := range parts {
 		for i := range len(p) {
@@ -105,11 +106,12 @@ func fnv1a(parts ...string) uint64 {
 		}
 		h *= 1099511628211 // a zero byte between the parts
 	}
-	return h
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	return h ^ h>>33
 }
 
 func (d *dynamic) stripe(n objectName) *heatStripe {
-	return &d.heat[fnv1a(n.tenant, n.key)%heatStripes]
+	return &d.heat[stableHash(n.tenant, n.key)%heatStripes]
 }
 
 // count counts a read and reports whether it is the one that makes the object hot. n may alias a

@@ -104,7 +104,7 @@ func (m *Master) choose(sh *object.Shard, o *object.Object, name objectName) (so
 	if len(holders) == 0 || len(holders) >= m.dynamic.most {
 		return nil, nil
 	}
-	source = holders[fnv1a(name.tenant, name.key)%uint64(len(holders))]
+	source = holders[stableHash(name.tenant, name.key)%uint64(len(holders))]
 	holds := func(same func(*segment.Mounted) bool) bool { return slices.ContainsFunc(holders, same) }
 	type candidate struct {
 		seg   *segment.Mounted
@@ -126,7 +126,7 @@ func (m *Master) choose(sh *object.Shard, o *object.Object, name objectName) (so
 			seg:   seg,
 			near:  v.Info.HostID == "" || holds(func(h *segment.Mounted) bool { return h.Info.HostID == v.Info.HostID }),
 			usage: float64(v.Used) / float64(v.Capacity),
-			hash:  fnv1a(name.tenant, name.key, v.Info.Name),
+			hash:  stableHash(v.Info.Name, name.tenant, name.key),
 		})
 	}
 	if len(candidates) == 0 {
