@@ -309,6 +309,7 @@ func (m *Master) completeMove(k *keeper, sh *object.Shard, o *object.Object, w *
 		return errcode.ReplicaIsGone
 	}
 	sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
+	m.counters.discards.Add(1)
 	return errcode.OK
 }
 

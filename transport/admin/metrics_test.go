@@ -32,6 +32,11 @@ func busy() *fake {
 			{Tenant: "tb", Rejected: 5},
 			{Tenant: "tc", EvictedBytes: 1},
 		},
+		Tier: core.TierStats{
+			FileBytes: 6000, CapacityBytes: 1 << 30, Offloads: []core.OffloadStat{{Client: "1-1", Enqueued: 3, Completed: 2}},
+			Promotions: core.PromotionStat{InFlight: 2, Admitted: 9, Completed: 4, CompletedBytes: 4096, Expired: 1, Failed: 3, Canceled: 5, Rare: 6, MemoryFull: 7, TooMany: 8, Recorded: 11, Dropped: 12},
+		},
+		NoF:     core.NoFStats{AllocatedBytes: 10, CapacityBytes: 20, Segments: []core.SegmentStat{{Name: "n1", Allocated: 10, Capacity: 20}}, ProbeSuccesses: 3, AttemptedEvictions: 2, EvictedKeys: 1},
 		Clients: core.ClientStat{Active: 3, Suspected: 1, Remounted: 3, SuspectedTotal: 5, RecoveredTotal: 2, OfflineTotal: 3, HeldExpiries: 1, MasterStalls: 2},
 	}
 	f.calls = map[string]rpc.Counters{
@@ -252,11 +257,14 @@ func TestSamples(t *testing.T) {
 		"master_unmount_segment_requests_total 5", "master_unmount_segment_failures_total 1", "master_copy_start_requests_total 2",
 		"master_evict_disk_replica_requests_total 12", "master_evict_disk_replica_failures_total 4",
 		"master_batch_exist_key_failures_total 1", "master_batch_exist_key_items_total 3", "master_mount_nof_segment_failures_total 2",
+		"master_allocated_file_size_bytes 6000", "master_total_file_capacity_bytes 1073741824", "master_promotion_rejected_watermark_total 7",
+		`master_offload_enqueued_total{client_id="1-1"} 3`, `nof_segment_total_capacity_bytes{segment="n1"} 20`, "master_nof_heartbeat_success_total 3",
+		"master_attempted_evictions_total 7", "master_attempted_evictions_mem 5", "master_attempted_evictions_nof 2", "master_evicted_key_count 9",
 		"master_put_start_discarded_staging_size 14000", "total_get_nums_ 37", "mem_cache_hit_bytes_total 918140",
 		`mooncake_tenant_quota_reject_total{tenant_id="ta",reason="quota_exceeded"} 4`, `mooncake_tenant_evict_bytes_total{tenant_id="tc"} 1`,
 		`mooncake_tenant_quota_requested_bytes{tenant_id="ta"} 10485760`, `mooncake_tenant_quota_over_quota{tenant_id="tenant b"} 1`,
 		`mooncake_tenant_quota_admission_closed{tenant_id="ta"} 0`, `mooncake_tenant_quota_explicit_policy{tenant_id="ta"} 1`,
-		"master_batch_put_start_object_already_exists_total 13", "master_attempted_evictions_mem 5",
+		"master_batch_put_start_object_already_exists_total 13",
 		`mooncake_tenant_keys{tenant_id="ta"} 12`, `mooncake_tenant_lookups_total{tenant_id="ta"} 9`, `mooncake_tenant_hit_bytes_total{tenant_id="ta"} 70`,
 		"mooncake_tenant_quota_allocatable_capacity_bytes 1000", "mooncake_tenant_quota_oversubscription_ratio 1.5",
 		`mooncake_tenant_quota_connector_state{type="file",state="ready"} 1`, `mooncake_tenant_quota_connector_state{type="file",state="degraded"} 0`,
@@ -339,7 +347,9 @@ func TestSummaryRates(t *testing.T) {
 	want(page(), "PutStart=0.00/0.00") // no time has passed
 	c.advance(10 * time.Second)
 	want(page(), "Mem Storage: 2.57 MB / 544.00 MB (0.5%)", "Keys: 7 (soft-pinned: 2)", "Clients: 3", "PutStart=2.00/3.10", "Del=0.70/1.20",
-		"PutStart:(Req=0.70/0.20/1.00, Item=1.70/2.20)", "Eviction: Success/Attempts=4/5, AllocFail=9, PartialAlloc=10, keys=8, size=4.00 KB",
+		"PutStart:(Req=0.70/0.20/1.00, Item=1.70/2.20)", "Eviction: Success/Attempts=4/7, AllocFail=9, PartialAlloc=10, keys=9, size=4.00 KB", "Mem Eviction: Success/Attempts=4/5, keys=8",
+		"NoF Eviction: Success/Attempts=0/2, keys=1, size=0 B", "NVMe-oF SSD: 10 B / 20 B (50.0%)", "SSD Storage: 5.86 KB / 1.00 GB (0.0%)",
+		"Promotion: in_flight=2, admitted=9, completed=4, failed=3, cancelled=5, expired=1, bytes=4.00 KB, rejected(freq/wm/cap)=6/7/8",
 		"Discard: Released/Total=2/6, StagingSize=13.67 KB")
 	want(page(), "PutStart=2.00/3.10")
 	line := s.reporter.LogLine(c.Now())

@@ -71,23 +71,24 @@ const haSummary = haSummary0313 + ", writer_accepting=false, writer_retry_count=
 
 func (p *Reporter) master(calls, base map[string]rpc.Counters, seconds float64) string {
 	r := readStats(&p.state)
-	s := &r.stats
+	s, up := &r.stats, &r.stats.Tier.Promotions
 	rate := rates{calls: calls, base: base, seconds: seconds}
 	parts := []string{
 		"Mem Storage: " + share(s.AllocatedBytes, s.CapacityBytes),
-		"NVMe-oF SSD: " + share(0, 0),
-		"SSD Storage: " + share(0, 0),
+		"NVMe-oF SSD: " + share(s.NoF.AllocatedBytes, s.NoF.CapacityBytes),
+		"SSD Storage: " + share(uint64(max(s.Tier.FileBytes, 0)), uint64(fileCapacity(r))),
 		fmt.Sprintf("Keys: %d (soft-pinned: %d)", s.Keys, s.SoftPinnedKeys),
 		fmt.Sprintf("Clients: %d", s.ActiveClients),
 		"Requests (Success/Total per sec): " + rate.list(singleRates, rate.single),
 		"Batch Requests (per sec, Req=Success/PartialSuccess/Total, Item=Success/Total): " + rate.list(batchRates, rate.batch) +
 			", " + rate.list(taskRates, rate.task),
-		fmt.Sprintf("Eviction: Success/Attempts=%d/%d, AllocFail=%d, PartialAlloc=%d, keys=%d, size=%s", s.SuccessfulEvictions, s.AttemptedEvictions,
-			s.PutStartAllocFailures, s.PutStartPartialAllocations, s.EvictedKeys, size(s.EvictedBytes)),
+		fmt.Sprintf("Eviction: Success/Attempts=%d/%d, AllocFail=%d, PartialAlloc=%d, keys=%d, size=%s", s.SuccessfulEvictions+s.NoF.SuccessfulEvictions,
+			s.AttemptedEvictions+s.NoF.AttemptedEvictions, s.PutStartAllocFailures, s.PutStartPartialAllocations, s.EvictedKeys+s.NoF.EvictedKeys, size(s.EvictedBytes+s.NoF.EvictedBytes)),
 		fmt.Sprintf("Mem Eviction: Success/Attempts=%d/%d, keys=%d, size=%s", s.SuccessfulEvictions, s.AttemptedEvictions, s.EvictedKeys, size(s.EvictedBytes)),
-		"NoF Eviction: Success/Attempts=0/0, keys=0, size=0 B",
+		fmt.Sprintf("NoF Eviction: Success/Attempts=%d/%d, keys=%d, size=%s", s.NoF.SuccessfulEvictions, s.NoF.AttemptedEvictions, s.NoF.EvictedKeys, size(s.NoF.EvictedBytes)),
 		fmt.Sprintf("Discard: Released/Total=%d/%d, StagingSize=%s", s.PutStartReleases, s.PutStartDiscards, size(uint64(max(s.DiscardedStagingBytes, 0)))),
-		"Promotion: in_flight=0, admitted=0, completed=0, failed=0, cancelled=0, expired=0, bytes=0 B, rejected(freq/wm/cap)=0/0/0",
+		fmt.Sprintf("Promotion: in_flight=%d, admitted=%d, completed=%d, failed=%d, cancelled=%d, expired=%d, bytes=%s, rejected(freq/wm/cap)=%d/%d/%d", up.InFlight, up.Admitted, up.Completed,
+			up.Failed, up.Canceled, up.Expired, size(up.CompletedBytes), up.Rare, up.MemoryFull, up.TooMany),
 	}
 	if p.old() {
 		parts = append(parts, "Snapshots: Success=0, Fail=0")
