@@ -107,16 +107,24 @@ var taskFamilies = []family{
 
 // The values of the labels of weights, in the order of their numbers.
 var (
-	weightAvailability = []string{"importing", "ready", "degraded", "deleting", "deleted"}
-	weightResidency    = []string{"absent", "hot", "cold", "mixed", "unknown"}
+	weightAvailability = [...]string{"importing", "ready", "degraded", "deleting", "deleted"}
+	weightResidency    = [...]string{"unknown", "hot", "cold", "mixed", "absent"}
 )
 
 // weightFamilies are about revisions of model weights.
 var weightFamilies = from014(
-	forEach("master_weight_revisions", "revisions of weights, by availability", gauge, "availability", weightAvailability),
-	forEach("master_weight_revision_residency", "revisions of weights, by where they lie", gauge, "residency", weightResidency),
-	family{name: "master_weight_active_leases", help: "leases of revisions of weights", kind: gauge, value: none},
-	family{name: "master_weight_pending_operations", help: "moves of weights that have not ended", kind: gauge, value: none},
-	family{name: "master_weight_oldest_operation_age_ms", help: "how long ago the oldest of them began, in milliseconds", kind: gauge, value: none},
-	family{name: "master_weight_reconciliation_failures_total", help: "failed rounds of bringing revisions of weights up to date", kind: counter, value: none},
+	family{name: "master_weight_revisions", help: "revisions of weights, by availability", kind: gauge, labels: []string{"availability"}, each: func(r *reading, emit func(float64, ...string)) {
+		for i, n := range r.stats.Weights.ByAvailability {
+			emit(float64(n), weightAvailability[i])
+		}
+	}},
+	family{name: "master_weight_revision_residency", help: "revisions of weights, by where they lie", kind: gauge, labels: []string{"residency"}, each: func(r *reading, emit func(float64, ...string)) {
+		for i, n := range r.stats.Weights.ByResidency {
+			emit(float64(n), weightResidency[i])
+		}
+	}},
+	measured("master_weight_active_leases", "leases of revisions of weights", func(s *core.Stats) int { return s.Weights.ActiveLeases }),
+	measured("master_weight_pending_operations", "moves of weights that have not ended", func(s *core.Stats) int { return s.Weights.PendingJobs }),
+	measured("master_weight_oldest_operation_age_ms", "how long ago the oldest of them began, in milliseconds", func(s *core.Stats) uint64 { return s.Weights.OldestJobAgeMs }),
+	counted("master_weight_reconciliation_failures_total", "failed rounds of bringing revisions of weights up to date", func(s *core.Stats) uint64 { return s.Weights.Failures }),
 )

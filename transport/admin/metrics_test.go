@@ -37,6 +37,7 @@ func busy() *fake {
 			Promotions: core.PromotionStat{InFlight: 2, Admitted: 9, Completed: 4, CompletedBytes: 4096, Expired: 1, Failed: 3, Canceled: 5, Rare: 6, MemoryFull: 7, TooMany: 8, Recorded: 11, Dropped: 12},
 		},
 		NoF:     core.NoFStats{AllocatedBytes: 10, CapacityBytes: 20, Segments: []core.SegmentStat{{Name: "n1", Allocated: 10, Capacity: 20}}, ProbeSuccesses: 3, AttemptedEvictions: 2, EvictedKeys: 1},
+		Weights: core.WeightStats{ByAvailability: [5]int{1: 2}, ByResidency: [5]int{2: 1, 4: 6}, ActiveLeases: 3, OldestJobAgeMs: 50},
 		Clients: core.ClientStat{Active: 3, Suspected: 1, Remounted: 3, SuspectedTotal: 5, RecoveredTotal: 2, OfflineTotal: 3, HeldExpiries: 1, MasterStalls: 2},
 	}
 	f.calls = map[string]rpc.Counters{
@@ -260,6 +261,7 @@ func TestSamples(t *testing.T) {
 		"master_allocated_file_size_bytes 6000", "master_total_file_capacity_bytes 1073741824", "master_promotion_rejected_watermark_total 7",
 		`master_offload_enqueued_total{client_id="1-1"} 3`, `nof_segment_total_capacity_bytes{segment="n1"} 20`, "master_nof_heartbeat_success_total 3",
 		"master_attempted_evictions_total 7", "master_attempted_evictions_mem 5", "master_attempted_evictions_nof 2", "master_evicted_key_count 9",
+		`master_weight_revisions{availability="ready"} 2`, `master_weight_revision_residency{residency="cold"} 1`, `master_weight_revision_residency{residency="absent"} 6`, "master_weight_active_leases 3", "master_weight_oldest_operation_age_ms 50",
 		"master_put_start_discarded_staging_size 14000", "total_get_nums_ 37", "mem_cache_hit_bytes_total 918140",
 		`mooncake_tenant_quota_reject_total{tenant_id="ta",reason="quota_exceeded"} 4`, `mooncake_tenant_evict_bytes_total{tenant_id="tc"} 1`,
 		`mooncake_tenant_quota_requested_bytes{tenant_id="ta"} 10485760`, `mooncake_tenant_quota_over_quota{tenant_id="tenant b"} 1`,
