@@ -38,6 +38,8 @@ type drainWork struct {
 	moving  map[segment.UUID]moving
 	retries map[drainUnit]uint8 // of units that have failed
 	search  search
+	passed  bool  // units that were listed and could not be moved have been left for later
+	turned  int64 // when the list was last changed for that
 }
 
 // moving is a unit whose move a client has been asked for.

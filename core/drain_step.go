@@ -198,6 +198,9 @@ func (m *Master) scheduleMoves(w *drainWork) {
 		m.searchOn(w)
 	}
 	plans, redundant, blocked := m.planMoves(w)
+	if len(plans)+len(w.moving) < int(w.asked.Concurrency) {
+		m.turnList(w)
+	}
 	going := w.job.Update(func(r *drain.Report) { r.Active += uint64(len(plans)) })
 	if !going { // canceled meanwhile
 		return
@@ -235,6 +238,25 @@ func (m *Master) scheduleMoves(w *drainWork) {
 		r.Status, r.Message, r.UpdatedMs = drain.Running, drain.RunningMessage, m.wall()
 		r.Total, r.Remaining = w.total, w.remaining()
 	})
+}
+
+// turnPeriod is how often a job looks at other units than those listed, in nanoseconds.
+const turnPeriod = int64(5e9)
+
+// turnList makes way for units that are not listed, as too few of those listed can be moved now: they may
+// be in use for ever, and others not.
+func (m *Master) turnList(w *drainWork) {
+	now := m.clock.Now()
+	if !w.search.unread && !w.passed || now-w.turned < turnPeriod {
+		return
+	}
+	w.turned = now
+	if w.search.unread {
+		w.units, w.passed = w.units[:0], true
+		m.searchOn(w)
+	} else {
+		w.search.begun, w.passed = false, false // from the beginning again
+	}
 }
 
 // verdict is what can be done with a unit now.
