@@ -93,6 +93,7 @@ func (m *Master) reclaim(k *keeper, w want) got {
 		}
 		m.deferWaiting(k, h, now)
 	} else {
+		m.deferWaiting(k, h, now) // what is older than the others that are evicted without
 		for _, r := range h.singles {
 			m.evictOne(k, h, r, now)
 		}

@@ -68,6 +68,6 @@ CHECKS = {
     "test_multi_dummy_clients": wheel("test_multi_dummy_clients", real_client=True, together=(("--client-id", "client1"), ("--client-id", "client2"))),
     "test_offload_on_eviction": wheel("test_offload_on_eviction", DISK, OFFLOAD),
     # At the default watermark the 0.3.14 master promotes the object that the test looks at and evicts it again before the test looks.
-    "test_promotion_on_hit": wheel("test_promotion_on_hit", DISK, {**OFFLOAD, "root_fs_dir": "{disk}", "promotion_on_hit": "true", "promotion_admission_threshold": "1"}, flags_14={"eviction_high_watermark_ratio": "1.0", "eviction_ratio": "0.5"}),
+    "test_promotion_on_hit": wheel("test_promotion_on_hit", DISK, {**OFFLOAD, "root_fs_dir": "{disk}", "promotion_on_hit": "true", "promotion_admission_threshold": "1"}, flags_14={"eviction_high_watermark_ratio": "1.0"}),
     "test_ssd_offload_in_evict": wheel("test_ssd_offload_in_evict", {"MC_STORE_MEMCPY": "false"}, {"root_fs_dir": "{disk}"}, seconds=580),
 }

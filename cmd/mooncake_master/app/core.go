@@ -43,7 +43,6 @@ func (c *Config) core() core.Config {
 	k.AllocationStrategy = c.Placement.Strategy
 	k.EnableDiskEviction = c.Storage.DiskEviction
 	k.DiskQuotaBytes = c.Storage.QuotaBytes
-	k.WeightImportIdle = c.Weights.ImportIdleTimeout
 	k.GlobalEviction = c.Behaviour == Behaviour0313
 	k.Release0313 = c.Behaviour == Behaviour0313
 	k.Tasks = core.TaskConfig{
