@@ -35,6 +35,7 @@ var checks = []check{
 	{"etcd-writers", "two masters and ten operators change the same document in etcd", etcdWriters},
 	{"etcd-size", "how many tenants fit into an etcd, and many more with its limit raised", etcdSize},
 	{"trace", "the same random operations on the C++ master and this one, every answer compared", trace},
+	{"kv-events", "what is published about objects, read with libzmq", kvEvents},
 	{"bad-input", "malformed policies, frames and HTTP requests against a running master", badInput},
 }
 

@@ -66,10 +66,10 @@ var (
 		repair: wipeBoth,
 	}
 	batchCharged = &allowance{
-		row: "row 3", what: "keys of a batch behind such an upsert find less of the quota left",
+		row: "row 3", what: "keys of a batch of upserts find another part of the quota left than in the original, which has dropped old values",
 		match: func(c *traceConfig, history []*done) bool {
 			d := history[len(history)-1]
-			return c.policy != "" && d.name == "BatchUpsertStart" && strings.Count(d.got, "TENANT_QUOTA_EXCEEDED") > strings.Count(d.want, "TENANT_QUOTA_EXCEEDED")
+			return c.policy != "" && d.name == "BatchUpsertStart" && onlyQuota(elements(d.want), elements(d.got))
 		},
 		repair: wipeBoth,
 	}
@@ -77,7 +77,7 @@ var (
 		row: "row 3b", what: "new buffers for a leased object fit when the old value's charge is left out",
 		match: func(c *traceConfig, history []*done) bool {
 			d := history[len(history)-1]
-			return c.policy != "" && strings.HasSuffix(d.name, "UpsertStart") && strings.Count(d.got, "TENANT_QUOTA_EXCEEDED") < strings.Count(d.want, "TENANT_QUOTA_EXCEEDED")
+			return c.policy != "" && d.name == "UpsertStart" && strings.HasPrefix(d.want, "TENANT_QUOTA_EXCEEDED") && strings.HasPrefix(d.got, "[Replica")
 		},
 		repair: wipeBoth,
 	}
@@ -88,6 +88,9 @@ var otherOrder = &allowance{
 	row: "A 6.7.3", what: "replicas keep their order when one is lost, the original puts the last one into the gap",
 	match: func(_ *traceConfig, history []*done) bool {
 		d := history[len(history)-1]
+		if strings.HasPrefix(d.name, "GET ") && d.name != "GET /query_key" && d.name != "GET /batch_query_keys" {
+			return false
+		}
 		return sorted(d.want) == sorted(d.got)
 	},
 	repair: func(context.Context, *done, *side, *side) error { return nil },
@@ -97,6 +100,11 @@ var replicaList = regexp.MustCompile(`\[Replica\{[^\[\]]*\]`)
 
 // sorted is an answer with the replicas of each object in alphabetical order.
 func sorted(answer string) string {
+	if strings.HasPrefix(answer, "200 {") { // of the admin server
+		parts := strings.FieldsFunc(answer, func(r rune) bool { return strings.ContainsRune("{}[]", r) })
+		slices.Sort(parts)
+		return strings.Join(parts, "; ")
+	}
 	return replicaList.ReplaceAllStringFunc(answer, func(list string) string {
 		all := strings.Split(strings.Trim(list, "[]"), ", Replica{")
 		all[0] = strings.TrimPrefix(all[0], "Replica{")
@@ -109,6 +117,40 @@ func sorted(answer string) string {
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
 var allowances = []*allowance{oldForm, noWeights, refusedUpsert, bothCharged, batchCharged, leasedUpsert, otherOrder}
+
+// elements are the parts of a list that is an answer.
+func elements(answer string) []string {
+	var parts []string
+	depth, from := 0, 1
+	for i, r := range answer {
+		switch r {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case ',':
+			if depth == 1 {
+				parts = append(parts, strings.TrimSpace(answer[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, strings.TrimSpace(strings.TrimSuffix(answer[min(from, len(answer)):], "]")))
+}
+
+// onlyQuota reports whether all that two lists differ in is which element a quota refused.
+func onlyQuota(want, got []string) bool {
+	if len(want) != len(got) {
+		return false
+	}
+	for i := range want {
+		refused := strings.HasPrefix(want[i], "TENANT_QUOTA_EXCEEDED")
+		if want[i] != got[i] && refused == strings.HasPrefix(got[i], "TENANT_QUOTA_EXCEEDED") {
+			return false
+		}
+	}
+	return true
+}
 
 func (t *tracer) allow(c *traceConfig, history []*done) *allowance {
 	for _, a := range allowances {

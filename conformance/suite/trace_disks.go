@@ -107,7 +107,8 @@ func (w *world) evictDisk() {
 func (w *world) evictCurrent() {
 	tenant, key := w.object(false)
 	q := wire.EvictDiskReplicaIfCurrentRequest{ClientID: w.client(), Key: key, TenantID: tenant, ReplicaType: w.diskKind(), ExpectedReplicaIDOrVersion: pick(w, []uint64{0, 1 << 60})}
-	current, memory := w.chance(70), w.chance(10)
+	current := w.chance(70)
+	memory := !current && w.chance(30)
 	o := rpcOp(wire.EvictDiskReplicaIfCurrent, q, binding[wire.EvictDiskReplicaIfCurrentRequest, errcode.Result[bool]]{
 		bind: func(ctx context.Context, s *side, q *wire.EvictDiskReplicaIfCurrentRequest) error {
 			var a errcode.Result[object.ReplicaList]

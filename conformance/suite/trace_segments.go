@@ -101,12 +101,21 @@ func (w *world) unmount() {
 		w.add(call(wire.UnmountSegment, q))
 		return
 	}
-	o := call(wire.UnmountSegment, q)
+	w.unmountNow(s)
+	if len(w.segs) < 3 || w.chance(50) {
+		w.mountOne(s)
+	}
+}
+
+// unmountNow takes a segment away. The original gives back what copies to it were charged only when
+// the object is asked for by a call that may change it, as these are that change nothing.
+func (w *world) unmountNow(s *lent) {
+	o := call(wire.UnmountSegment, wire.UnmountSegmentRequest{SegmentID: s.info.ID, ClientID: w.clients[s.owner]})
 	o.settle = s.info.ID
 	w.add(o)
 	s.mounted = false
-	if len(w.segs) < 3 || w.chance(50) {
-		w.mountOne(s)
+	for _, tenant := range w.config.tenants {
+		w.add(call(wire.BatchReplicaClear, wire.BatchReplicaClearRequest{ObjectKeys: w.config.keys, ClientID: segment.UUID{First: 99, Second: 99}, TenantID: tenant}))
 	}
 }
 
@@ -123,9 +132,7 @@ func (w *world) unmountLater() {
 	w.add(call(wire.GracefulUnmountSegment, q))
 	w.add(call(wire.QuerySegmentStatus, wire.QuerySegmentStatusRequest{SegmentName: s.info.Name}))
 	if w.chance(80) {
-		o := call(wire.UnmountSegment, wire.UnmountSegmentRequest{SegmentID: s.info.ID, ClientID: w.clients[s.owner]})
-		o.settle = s.info.ID
-		w.add(o)
+		w.unmountNow(s)
 		w.mountOne(s)
 	}
 }
