@@ -57,6 +57,8 @@ DIFFERENCES = [
     Difference(NEW, "outgrown_quota/fits once the old one is gone", [-1700, "", 0], [0, "k600:600000", 600000], "row 3", "admitted when it fits without the old value"),
     Difference(BOTH, "outgrown_quota/never fits", [-1700, 0, 0], [-1700, 1, 600000], "row 3", "the old value stays"),
     Difference(BOTH, "outgrown/what is left", [0, "", 4 * MB, 4 * MB], [1, f"first:{4 * MB}", 4 * MB, 4 * MB], "row 3", "the old value stays when memory lacks"),
+    Difference(BOTH, "offloaded/upsert", [-200, ""], [0, "other:102400"], "row 3", "an object that is only on disk is written anew, not lost"),
+    Difference(BOTH, "offloaded/removed", [0, "", [[]], [0, 0], [1, 0, 0, 0, 0, 1, 1, 1]], [0, "", [[]], [0, 0], [1, 1, 0, 0, 0, 1, 1, 1]], "row 3", "an object that is only on disk is written anew, not lost"),
     Difference(BOTH, "edited/after", [-1701, 10 * MB], [0, 12 * MB], "row 4", "a saved policy is in force a moment later"),
     Difference(BOTH, "admin/file after PUT", REWRITTEN, EDITED, "row 5", "the file is edited in place"),
     *[Difference(BOTH, f"broken_policy/exit status {number}", -6, 1, "row 7", "exit 1 and one line") for number in (0, 1, 2, 3, "of a bad value")],

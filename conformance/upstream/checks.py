@@ -25,8 +25,6 @@ DISK = {
     "MOONCAKE_OFFLOAD_FILE_STORAGE_PATH": "{disk}",
     "MOONCAKE_OFFLOAD_BUCKET_KEYS_LIMIT": "10",
     "MOONCAKE_OFFLOAD_BUCKET_SIZE_LIMIT_BYTES": "10485760",
-    "MOONCAKE_OFFLOAD_HEARTBEAT_INTERVAL_SECONDS": "2",
-    "PROMOTION_WAIT_SECONDS": "8",
 }
 OFFLOAD = {"enable_offload": "true", "offload_on_evict": "true"}
 
@@ -37,7 +35,6 @@ class Check(NamedTuple):
     path: str  # in the checkout
     environment: dict
     flags: dict = {}
-    flags_14: dict = {}  # with release 0.3.14 only
     real_client: bool = False  # a client of its own process that dummy clients go through
     together: tuple = ((),)  # argument lists; one process each, at the same time
     apart: tuple = ("",)  # classes that get a master each; "" stands for all that the file has
@@ -67,7 +64,7 @@ CHECKS = {
     "test_dummy_client": wheel("test_dummy_client", real_client=True),
     "test_multi_dummy_clients": wheel("test_multi_dummy_clients", real_client=True, together=(("--client-id", "client1"), ("--client-id", "client2"))),
     "test_offload_on_eviction": wheel("test_offload_on_eviction", DISK, OFFLOAD),
-    # At the default watermark the 0.3.14 master promotes the object that the test looks at and evicts it again before the test looks.
-    "test_promotion_on_hit": wheel("test_promotion_on_hit", DISK, {**OFFLOAD, "root_fs_dir": "{disk}", "promotion_on_hit": "true", "promotion_admission_threshold": "1"}, flags_14={"eviction_high_watermark_ratio": "1.0"}),
+    # The 0.3.14 master promotes the object that the test looks at, and evicts it again before the test looks.
+    "test_promotion_on_hit": wheel("test_promotion_on_hit", DISK, {**OFFLOAD, "root_fs_dir": "{disk}", "promotion_on_hit": "true", "promotion_admission_threshold": "1"}),
     "test_ssd_offload_in_evict": wheel("test_ssd_offload_in_evict", {"MC_STORE_MEMCPY": "false"}, {"root_fs_dir": "{disk}"}, seconds=580),
 }

@@ -96,7 +96,7 @@ class Play:
         env["PYTHONPATH"] = os.environ.get("MOONCAKE_TORCH", "")
         packages = site(self.release) / "mooncake"
         ours = os.environ.get("MOONCAKE_MASTER", "")
-        flags = {"default_kv_lease_ttl": "500", "enable_http_metadata_server": "true", **self.filled(self.check.flags), **(self.check.flags_14 if self.release != "0.3.13" else {})}
+        flags = {"default_kv_lease_ttl": "500", "enable_http_metadata_server": "true", **self.filled(self.check.flags)}
         program = ours if self.target == OURS else packages / "mooncake_master"
         master_env = dict(os.environ) if self.target == OURS else environment(self.release)
         self.start("master", [program, *(f"--{name}={value}" for name, value in flags.items())], MASTER_PORTS, master_env)
