@@ -189,9 +189,9 @@ func (sh *Shard) DescribeOne(o *Object, r *Replica) ReplicaDescriptor {
 	seg := r.Memory.Seg()
 	switch r.Kind {
 	case KindMemory:
-		d.Location.Memory.Buffer = sh.buffer(o, r, &seg.Info)
+		d.Location.Memory.Buffer = sh.buffer(o, r, seg)
 	case KindNoF:
-		d.Location.NoF = &NoFDescriptor{Buffer: sh.buffer(o, r, &seg.Info)}
+		d.Location.NoF = &NoFDescriptor{Buffer: sh.buffer(o, r, seg)}
 	case KindDisk:
 		d.Location.Disk = &DiskDescriptor{FilePath: sh.space.FilePath(sh.Key(o)), ObjectSize: r.Memory.Size}
 	case KindLocalDisk:
@@ -200,6 +200,6 @@ func (sh *Shard) DescribeOne(o *Object, r *Replica) ReplicaDescriptor {
 	return d
 }
 
-func (sh *Shard) buffer(o *Object, r *Replica, info *segment.Info) BufferDescriptor {
-	return BufferDescriptor{Size: o.Size, Address: r.Memory.Address, Protocol: info.Protocol, Endpoint: info.Endpoint, Locality: info.Locality}
+func (sh *Shard) buffer(o *Object, r *Replica, seg *segment.Mounted) BufferDescriptor {
+	return BufferDescriptor{Size: o.Size, Address: r.Memory.Address, Protocol: seg.Protocol, Endpoint: seg.Info.Endpoint, Locality: seg.Info.Locality}
 }

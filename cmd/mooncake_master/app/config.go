@@ -135,6 +135,8 @@ const (
 	StrategyRandom         = "random"
 	StrategyFreeRatioFirst = "free_ratio_first"
 	StrategyLocalFirst     = "local_first"
+	StrategyCXL            = "cxl"
+	StrategySSDFreeRatio   = "ssd_free_ratio_first"
 )
 
 // PlacementConfig says how segments are chosen and divided. After Load, Strategy is one of

@@ -215,6 +215,8 @@ func (c *Config) checkFar() error {
 		return c.bad("nof_heartbeat_failures_threshold", "must be positive")
 	case !(c.DynamicReplication.Threshold > 0):
 		return c.bad("dynamic_replication_admission_qps_threshold", "must be greater than 0")
+	case c.CXL.Enabled && c.CXL.Size < 16<<20:
+		return c.bad("cxl_size", "must be at least %d", 16<<20)
 	case c.Weights.ImportIdleTimeout <= 0:
 		return c.bad("weight_import_idle_timeout_ms", "must be positive")
 	}
@@ -280,9 +282,10 @@ func (c *Config) Warnings() []string {
 		}
 	}
 	switch c.Placement.Strategy {
-	case StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst:
-	case "cxl", "ssd_free_ratio_first":
-		warn("%s is not part of this build, random counts", c.origin("allocation_strategy"))
+	case StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyCXL, StrategySSDFreeRatio:
+		if c.CXL.Enabled && c.origin("allocation_strategy").Given() && c.Placement.Strategy != StrategyCXL {
+			warn("%s has no effect with --enable_cxl, which places by %s", c.origin("allocation_strategy"), StrategyCXL)
+		}
 	default:
 		warn("%s is not known, random counts; want random, free_ratio_first, cxl, ssd_free_ratio_first or local_first", c.origin("allocation_strategy"))
 	}
@@ -327,7 +330,7 @@ var nofFlags = []string{
 // after the warnings were made from what was written.
 func (c *Config) clamp() {
 	switch c.Placement.Strategy {
-	case StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst:
+	case StrategyRandom, StrategyFreeRatioFirst, StrategyLocalFirst, StrategyCXL, StrategySSDFreeRatio:
 	default:
 		c.Placement.Strategy = StrategyRandom
 	}

@@ -41,8 +41,10 @@ func (c *Config) core() core.Config {
 	k.ClientActiveTTL = c.Clients.ActiveTTL
 	k.ClientSuspicionTTL = c.Clients.SuspicionTTL
 	k.AllocationStrategy = c.Placement.Strategy
+	k.CXL = core.CXLConfig{Enabled: c.CXL.Enabled, Path: c.CXL.Path, Size: c.CXL.Size}
 	k.EnableDiskEviction = c.Storage.DiskEviction
 	k.DiskQuotaBytes = c.Storage.QuotaBytes
+	k.WeightImportIdle = c.Weights.ImportIdleTimeout
 	k.GlobalEviction = c.Behaviour == Behaviour0313
 	k.Release0313 = c.Behaviour == Behaviour0313
 	k.Tasks = core.TaskConfig{

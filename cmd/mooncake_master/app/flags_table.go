@@ -225,7 +225,7 @@ var servingFlags = []Flag{
 
 	{
 		Name: "allocation_strategy", Kind: String, Default: "random", Group: GroupPlacement,
-		Help: "how segments are chosen for new replicas: random, free_ratio_first, local_first; cxl and ssd_free_ratio_first count as random in this build",
+		Help: "how segments are chosen for new replicas: random; free_ratio_first; local_first; cxl: the first that is preferred; ssd_free_ratio_first: by the owners' disks",
 		bind: func(c *Config) any { return &c.Placement.Strategy },
 	},
 	{

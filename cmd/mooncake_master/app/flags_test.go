@@ -309,13 +309,13 @@ func TestWarnings(t *testing.T) {
 		{"--snapshot_payload_store_type=local", "--snapshot_payload_store_type is deprecated"},
 		{"--use_mmap_arena_allocator", ""},
 		{"--promotion_on_hit", "--promotion_on_hit=1 has no effect without --enable_offload"},
-		{"--kv_events_model_name=x", "without KV events"},
-		{"--enable_cxl", "without CXL memory"},
+		{"--kv_events_model_name=x", ""},
+		{"--weight_management_oplog_capability_confirmed", "without the operation log"},
 		{"--port=6000", "--port is deprecated"},
 		{"--rpc_port=5 --port=6000", "both --rpc_port and --port are set, 5 of --rpc_port counts"},
 		{"--max_threads=3", "--max_threads is deprecated"},
 		{"--allocation_strategy=foo", "--allocation_strategy=foo is not known, random counts"},
-		{"--allocation_strategy=cxl", "--allocation_strategy=cxl is not part of this build"},
+		{"--allocation_strategy=random --enable_cxl", "--allocation_strategy=random has no effect with --enable_cxl"},
 		{"--memory_allocator=cachelib", "offset counts"},
 		{"--etcd_endpoints=x", "--enable_ha is off"},
 		{"--etcd_endpoints=x --ha_backend_connstring=y", "--ha_backend_connstring=y counts"},
@@ -493,7 +493,7 @@ func TestReleaseBehaviour(t *testing.T) {
 }
 
 func TestClamp(t *testing.T) {
-	out := Load(strings.Fields("--promotion_admission_threshold=999 --promotion_max_per_heartbeat=0 --dynamic_replication_heat_window_seconds=0 --dynamic_replication_max_memory_replicas=0 --allocation_strategy=cxl"), testEnv(nil))
+	out := Load(strings.Fields("--promotion_admission_threshold=999 --promotion_max_per_heartbeat=0 --dynamic_replication_heat_window_seconds=0 --dynamic_replication_max_memory_replicas=0 --allocation_strategy=nope"), testEnv(nil))
 	c := out.Config
 	if c == nil || c.Promotion.Threshold != 255 || c.Promotion.PerHeartbeat != 1 || c.DynamicReplication.Window != time.Second ||
 		c.DynamicReplication.MaxReplicas != 1 || c.Placement.Strategy != StrategyRandom {
