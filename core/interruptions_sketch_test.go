@@ -23,22 +23,19 @@ type sketch struct {
 	replicas                     []sketchReplica
 	committed, pending, replaced uint64
 	work                         *sketchWork
-	promotion                    *sketchTier
-	offload                      *sketchTier
 	parked                       []sketchParked
 }
 
 type sketchClient struct {
-	mounted, disk              bool
+	mounted                    bool
 	silent, suspected, offline bool
 	ping, graceEnds            int64 // graceEnds 0 = none
 }
 
 type sketchReplica struct {
-	at       uint64 // whose segment, or disk
+	at       uint64 // whose segment
 	complete bool
 	staged   bool // of the work
-	disk     bool // on the client's disk, where it costs nothing
 }
 
 // sketchWork is a copy or move that is under way.
@@ -46,13 +43,6 @@ type sketchWork struct {
 	client, source uint64
 	move           bool
 	targets        int
-	started        int64
-}
-
-// sketchTier is a promotion, or an offload that its client has been told of or not.
-type sketchTier struct {
-	client, source uint64
-	placed, taken  bool
 	started        int64
 }
 
@@ -84,7 +74,7 @@ func (s *sketch) works() uint64 { return s.size * s.count(staged) }
 
 // allocated is how many bytes of memory are in use.
 func (s *sketch) allocated() uint64 {
-	n := s.size * s.count(inMemory)
+	n := s.size * uint64(len(s.replicas))
 	for _, p := range s.parked {
 		n += p.size
 	}
@@ -105,7 +95,7 @@ func (s *sketch) writing() bool {
 }
 
 func (s *sketch) holds(at uint64) bool {
-	return s.count(func(r sketchReplica) bool { return r.at == at && !r.disk }) > 0
+	return s.count(func(r sketchReplica) bool { return r.at == at }) > 0
 }
 
 func (s *sketch) drop(match func(sketchReplica) bool) int {
@@ -117,7 +107,7 @@ func (s *sketch) drop(match func(sketchReplica) bool) int {
 // park takes replicas away whose memory is kept until an instant.
 func (s *sketch) park(match func(sketchReplica) bool, until int64) {
 	for _, r := range s.replicas {
-		if match(r) && !r.disk {
+		if match(r) {
 			s.parked = append(s.parked, sketchParked{r.at, s.size, until})
 		}
 	}
@@ -126,12 +116,12 @@ func (s *sketch) park(match func(sketchReplica) bool, until int64) {
 
 // settle charges what is there after replicas have come or gone.
 func (s *sketch) settle() {
-	own := s.count(func(r sketchReplica) bool { return !r.staged && !r.disk })
+	own := s.count(func(r sketchReplica) bool { return !r.staged })
 	switch {
 	case len(s.replicas) == 0:
-		s.exists, s.size, s.lease, s.work, s.promotion, s.offload = false, 0, 0, nil, nil, nil
+		s.exists, s.size, s.lease, s.work = false, 0, 0, nil
 		s.committed, s.pending, s.replaced = 0, 0, 0
-	case s.count(func(r sketchReplica) bool { return unfinished(r) && !r.disk }) > 0:
+	case s.writing():
 		s.committed = min(s.committed, s.size*own)
 	default:
 		s.committed, s.pending, s.replaced = s.size*own, 0, 0
@@ -139,8 +129,6 @@ func (s *sketch) settle() {
 }
 
 func all(sketchReplica) bool          { return true }
-func inMemory(r sketchReplica) bool   { return !r.disk }
-func onADisk(r sketchReplica) bool    { return r.disk }
 func unfinished(r sketchReplica) bool { return !r.complete && !r.staged }
 func staged(r sketchReplica) bool     { return r.staged }
 
@@ -158,11 +146,9 @@ func (s *sketch) placeable(n uint64) bool {
 
 func (s *sketch) unmount(n uint64) {
 	s.clients[n].mounted, s.clients[n].graceEnds = false, 0
-	here := func(r sketchReplica) bool { return r.at == n && !r.disk }
+	here := func(r sketchReplica) bool { return r.at == n }
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.at == n })
 	if s.exists {
-		lost := s.count(func(r sketchReplica) bool { return here(r) && unfinished(r) })
-		s.pending -= min(s.pending, s.size*lost)
 		s.drop(here)
 		s.settle()
 	}
@@ -179,7 +165,6 @@ func (s *sketch) second() {
 		case silence > 3*sketchTTL && !c.offline:
 			c.offline = true
 			s.unmount(n)
-			s.unmountDisk(n)
 		case silence > sketchTTL:
 			c.suspected = true
 		}
@@ -198,19 +183,6 @@ func (s *sketch) second() {
 		s.work = nil
 		s.settle()
 	}
-	if s.promotion != nil && s.promotion.started+sketchRelease < s.now {
-		s.park(staged, s.now+sketchRelease)
-		s.promotion = nil
-		s.settle()
-	}
-	if s.offload != nil && s.offload.started+sketchRelease < s.now {
-		s.offload = nil
-	}
-	s.release()
-}
-
-// release frees the memory that was kept long enough.
-func (s *sketch) release() {
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.until < s.now })
 }
 
@@ -232,7 +204,7 @@ func (s *sketch) put(client, size, n uint64, placed []uint64) errcode.Code {
 		return errcode.TenantNotRegistered
 	}
 	if s.exists {
-		if !s.writing() || s.now <= s.started+sketchDiscard || s.count(func(r sketchReplica) bool { return r.complete }) > 0 {
+		if !s.writing() || s.now <= s.started+sketchDiscard {
 			if !s.writing() && s.readable() > 0 {
 				s.lease = max(s.lease, s.now+sketchTTL) // who hears that it is there is going to read it
 			}
@@ -253,14 +225,10 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 		s.settle()
 	}
 	if s.exists {
-		if s.work != nil || s.promotion != nil || s.offload != nil && (s.offload.taken || !s.clients[s.offload.client].disk) {
+		if s.work != nil {
 			return errcode.ObjectHasReplicationTask
 		}
-		s.offload = nil
-		if s.lease > s.now && s.count(onADisk) > 0 {
-			return errcode.ObjectHasLease
-		}
-		if size == s.size && s.lease <= s.now && s.count(inMemory) > 0 {
+		if size == s.size && s.lease <= s.now {
 			if s.count(func(r sketchReplica) bool { return s.clients[r.at].suspected }) > 0 {
 				return errcode.UnavailableInStatus
 			}
@@ -307,18 +275,14 @@ func (s *sketch) end(client uint64) errcode.Code {
 		return errcode.ObjectNotFound
 	case s.owner != client:
 		return errcode.IllegalClient
-	case !s.writing():
-		if s.count(inMemory) == 0 || s.count(staged) > 0 {
-			return errcode.InvalidWrite // there is none in memory, or a copy, move or promotion is making one
-		}
-	case s.count(func(r sketchReplica) bool { return unfinished(r) && !r.disk }) > 0:
+	case s.writing():
 		for i := range s.replicas {
-			s.replicas[i].complete = s.replicas[i].complete || !s.replicas[i].disk
+			s.replicas[i].complete = true
 		}
-		s.drop(func(r sketchReplica) bool { return r.disk && !r.complete }) // out of date
 		s.settle()
 		s.lease = max(s.lease, s.now)
-		s.queueOffload()
+	case s.count(staged) > 0:
+		return errcode.InvalidWrite // not all are complete: a copy or move is making one
 	}
 	return errcode.OK
 }
@@ -374,24 +338,24 @@ func (s *sketch) clear(client, at uint64) bool {
 	if !s.exists || s.owner != client || s.lease > s.now || at == 0 && s.count(func(r sketchReplica) bool { return !r.complete }) > 0 {
 		return false
 	}
-	n := s.drop(func(r sketchReplica) bool { return at == 0 || r.complete && r.at == at && !r.disk })
+	n := s.drop(func(r sketchReplica) bool { return at == 0 || r.complete && r.at == at })
 	s.settle()
 	return n > 0
 }
 
 func (s *sketch) evictable(r sketchReplica) bool {
-	pinned := s.work != nil && r.at == s.work.source || s.offload != nil && r.at == s.offload.source
-	return !r.disk && r.complete && !pinned && !s.clients[r.at].suspected && !s.writing() && s.lease <= s.now
+	pinned := s.work != nil && r.at == s.work.source
+	return r.complete && !pinned && !s.clients[r.at].suspected && !s.writing() && s.lease <= s.now
 }
 
 // evict drops what can be evicted, and returns how many bytes those were.
 func (s *sketch) evict() uint64 {
 	size := s.size
-	victims := map[sketchReplica]bool{}
+	victims := map[uint64]bool{}
 	for _, r := range s.replicas {
-		victims[r] = s.evictable(r)
+		victims[r.at] = s.evictable(r)
 	}
-	n := s.drop(func(r sketchReplica) bool { return victims[r] })
+	n := s.drop(func(r sketchReplica) bool { return victims[r.at] })
 	if n > 0 {
 		s.settle()
 	}
@@ -421,7 +385,7 @@ func (s *sketch) replicate(client, source uint64, targets []uint64, move bool) e
 		return errcode.ObjectNotFound
 	case s.work != nil:
 		return errcode.ObjectHasReplicationTask
-	case s.count(func(r sketchReplica) bool { return r.at == source && r.complete && !r.disk }) == 0:
+	case s.count(func(r sketchReplica) bool { return r.at == source && r.complete }) == 0:
 		return errcode.ReplicaNotFound
 	case s.clients[source].suspected:
 		return errcode.UnavailableInStatus
@@ -466,11 +430,11 @@ func (s *sketch) finish(client uint64, move, revoke bool) errcode.Code {
 			r.staged, r.complete = false, true
 		}
 	}
-	if made < w.targets || move && s.count(inMemory) == 1 {
+	if made < w.targets || move && len(s.replicas) == 1 {
 		return errcode.ReplicaIsGone
 	}
 	if move {
-		s.park(func(r sketchReplica) bool { return r.at == w.source && !r.disk }, s.now+sketchRelease)
+		s.park(func(r sketchReplica) bool { return r.at == w.source }, s.now+sketchRelease)
 	}
 	return errcode.OK
 }

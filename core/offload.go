@@ -54,7 +54,7 @@ func (m *Master) endOffload(k *keeper, sh *object.Shard, o *object.Object) bool 
 	if w == nil {
 		return false
 	}
-	m.tierEnded(k, sh, o, w)
+	m.offloadEnded(k, w)
 	k.space.Order.Remove(o) // where it may have been put back for a while, as nobody could evict it
 	m.enqueue(k, sh, o, m.clock.Now())
 	return true
