@@ -134,10 +134,6 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		m.pool.ShareFar(cfg.CXL.Path, cfg.CXL.Size)
 	}
 	m.pool.RankByDisk(m.diskFree)
-	if cfg.CXL.Enabled {
-		m.pool.ShareFar(cfg.CXL.Path, cfg.CXL.Size)
-	}
-	m.pool.RankByDisk(m.diskFree)
 	m.nof.pool = segment.NewPool(strategy, deps.Rand)
 	m.nof.mark = evict.Watermark{High: cfg.NoF.EvictionWatermark, Ratio: cfg.NoF.EvictionRatio}
 	m.probe = deps.ProbeNoF
