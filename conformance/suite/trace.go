@@ -105,7 +105,6 @@ type tracer struct {
 	passed      map[string]int
 	operations  int
 	apart       int // chapters that ended because both sides could not be brought together again
-	wait        time.Duration
 	shrink      bool
 	chapterSize int
 	skip        []string                  // beginnings of names of operations to leave out
