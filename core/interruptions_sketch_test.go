@@ -23,19 +23,23 @@ type sketch struct {
 	replicas                     []sketchReplica
 	committed, pending, replaced uint64
 	work                         *sketchWork
+	promotion                    *sketchTier
+	offload                      *sketchTier
 	parked                       []sketchParked
 }
 
 type sketchClient struct {
-	mounted                    bool
+	mounted, disk              bool
 	silent, suspected, offline bool
 	ping, graceEnds            int64 // graceEnds 0 = none
 }
 
 type sketchReplica struct {
-	at       uint64 // whose segment
+	at       uint64 // whose segment, or disk
 	complete bool
-	staged   bool // of the work
+	staged   bool // of the work, or of the promotion
+	promoted bool // of the promotion
+	disk     bool // on the client's disk, where it costs nothing
 }
 
 // sketchWork is a copy or move that is under way.
@@ -43,6 +47,13 @@ type sketchWork struct {
 	client, source uint64
 	move           bool
 	targets        int
+	started        int64
+}
+
+// sketchTier is a promotion, or an offload that its client has been told of or not.
+type sketchTier struct {
+	client, source uint64
+	placed, taken  bool
 	started        int64
 }
 
@@ -74,7 +85,7 @@ func (s *sketch) works() uint64 { return s.size * s.count(staged) }
 
 // allocated is how many bytes of memory are in use.
 func (s *sketch) allocated() uint64 {
-	n := s.size * uint64(len(s.replicas))
+	n := s.size * s.count(inMemory)
 	for _, p := range s.parked {
 		n += p.size
 	}
@@ -95,7 +106,7 @@ func (s *sketch) writing() bool {
 }
 
 func (s *sketch) holds(at uint64) bool {
-	return s.count(func(r sketchReplica) bool { return r.at == at }) > 0
+	return s.count(func(r sketchReplica) bool { return r.at == at && !r.disk }) > 0
 }
 
 func (s *sketch) drop(match func(sketchReplica) bool) int {
@@ -107,7 +118,7 @@ func (s *sketch) drop(match func(sketchReplica) bool) int {
 // park takes replicas away whose memory is kept until an instant.
 func (s *sketch) park(match func(sketchReplica) bool, until int64) {
 	for _, r := range s.replicas {
-		if match(r) {
+		if match(r) && !r.disk {
 			s.parked = append(s.parked, sketchParked{r.at, s.size, until})
 		}
 	}
@@ -116,21 +127,25 @@ func (s *sketch) park(match func(sketchReplica) bool, until int64) {
 
 // settle charges what is there after replicas have come or gone.
 func (s *sketch) settle() {
-	own := s.count(func(r sketchReplica) bool { return !r.staged })
+	own := s.count(func(r sketchReplica) bool { return !r.staged && !r.disk })
 	switch {
 	case len(s.replicas) == 0:
-		s.exists, s.size, s.lease, s.work = false, 0, 0, nil
+		s.exists, s.size, s.lease, s.work, s.promotion, s.offload = false, 0, 0, nil, nil, nil
 		s.committed, s.pending, s.replaced = 0, 0, 0
-	case s.writing():
+	case s.count(func(r sketchReplica) bool { return unfinished(r) && !r.disk }) > 0:
 		s.committed = min(s.committed, s.size*own)
 	default:
 		s.committed, s.pending, s.replaced = s.size*own, 0, 0
 	}
 }
 
-func all(sketchReplica) bool          { return true }
-func unfinished(r sketchReplica) bool { return !r.complete && !r.staged }
-func staged(r sketchReplica) bool     { return r.staged }
+func all(sketchReplica) bool           { return true }
+func inMemory(r sketchReplica) bool    { return !r.disk }
+func onADisk(r sketchReplica) bool     { return r.disk }
+func ofCopy(r sketchReplica) bool      { return r.staged && !r.promoted }
+func ofPromotion(r sketchReplica) bool { return r.staged && r.promoted }
+func unfinished(r sketchReplica) bool  { return !r.complete && !r.staged }
+func staged(r sketchReplica) bool      { return r.staged }
 
 func (s *sketch) gone() {
 	s.drop(all)
@@ -146,9 +161,11 @@ func (s *sketch) placeable(n uint64) bool {
 
 func (s *sketch) unmount(n uint64) {
 	s.clients[n].mounted, s.clients[n].graceEnds = false, 0
-	here := func(r sketchReplica) bool { return r.at == n }
+	here := func(r sketchReplica) bool { return r.at == n && !r.disk }
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.at == n })
 	if s.exists {
+		lost := s.count(func(r sketchReplica) bool { return here(r) && unfinished(r) })
+		s.pending -= min(s.pending, s.size*lost)
 		s.drop(here)
 		s.settle()
 	}
@@ -165,6 +182,7 @@ func (s *sketch) second() {
 		case silence > 3*sketchTTL && !c.offline:
 			c.offline = true
 			s.unmount(n)
+			s.unmountDisk(n)
 		case silence > sketchTTL:
 			c.suspected = true
 		}
@@ -179,10 +197,23 @@ func (s *sketch) second() {
 		s.settle()
 	}
 	if s.work != nil && s.work.started+sketchRelease < s.now {
-		s.park(staged, s.now+sketchRelease)
+		s.park(ofCopy, s.now+sketchRelease)
 		s.work = nil
 		s.settle()
 	}
+	if s.promotion != nil && s.promotion.started+sketchRelease < s.now {
+		s.park(ofPromotion, s.now+sketchRelease)
+		s.promotion = nil
+		s.settle()
+	}
+	if s.offload != nil && s.offload.started+sketchRelease < s.now {
+		s.offload = nil
+	}
+	s.release()
+}
+
+// release frees the memory that was kept long enough.
+func (s *sketch) release() {
 	s.parked = slices.DeleteFunc(s.parked, func(p sketchParked) bool { return p.until < s.now })
 }
 
@@ -204,7 +235,7 @@ func (s *sketch) put(client, size, n uint64, placed []uint64) errcode.Code {
 		return errcode.TenantNotRegistered
 	}
 	if s.exists {
-		if !s.writing() || s.now <= s.started+sketchDiscard {
+		if !s.writing() || s.now <= s.started+sketchDiscard || s.count(func(r sketchReplica) bool { return r.complete }) > 0 {
 			if !s.writing() && s.readable() > 0 {
 				s.lease = max(s.lease, s.now+sketchTTL) // who hears that it is there is going to read it
 			}
@@ -217,6 +248,7 @@ func (s *sketch) put(client, size, n uint64, placed []uint64) errcode.Code {
 }
 
 func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
+	canceled := false // an offload that nobody has begun
 	if s.closed {
 		return errcode.TenantNotRegistered
 	}
@@ -225,10 +257,14 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 		s.settle()
 	}
 	if s.exists {
-		if s.work != nil {
+		if s.work != nil || s.promotion != nil || s.offload != nil && (s.offload.taken || !s.clients[s.offload.client].disk) {
 			return errcode.ObjectHasReplicationTask
 		}
-		if size == s.size && s.lease <= s.now {
+		canceled, s.offload = s.offload != nil, nil
+		if s.lease > s.now && s.count(onADisk) > 0 {
+			return errcode.ObjectHasLease
+		}
+		if size == s.size && s.lease <= s.now && s.count(inMemory) > 0 {
 			if s.count(func(r sketchReplica) bool { return s.clients[r.at].suspected }) > 0 {
 				return errcode.UnavailableInStatus
 			}
@@ -239,7 +275,11 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 			return errcode.OK
 		}
 	}
-	return s.admit(client, size, n, placed)
+	code := s.admit(client, size, n, placed)
+	if code != errcode.OK && canceled {
+		s.queueOffload()
+	}
+	return code
 }
 
 // admit enters a write whose replicas were put somewhere. Only where no memory is lent any more the
@@ -275,14 +315,18 @@ func (s *sketch) end(client uint64) errcode.Code {
 		return errcode.ObjectNotFound
 	case s.owner != client:
 		return errcode.IllegalClient
-	case s.writing():
-		for i := range s.replicas {
-			s.replicas[i].complete = true
+	case !s.writing():
+		if s.count(inMemory) == 0 || s.count(staged) > 0 {
+			return errcode.InvalidWrite // there is none in memory, or a copy, move or promotion is making one
 		}
+	case s.count(func(r sketchReplica) bool { return unfinished(r) && !r.disk }) > 0:
+		for i := range s.replicas {
+			s.replicas[i].complete = s.replicas[i].complete || !s.replicas[i].disk
+		}
+		s.drop(func(r sketchReplica) bool { return r.disk && !r.complete }) // out of date
 		s.settle()
 		s.lease = max(s.lease, s.now)
-	case s.count(staged) > 0:
-		return errcode.InvalidWrite // not all are complete: a copy or move is making one
+		s.queueOffload()
 	}
 	return errcode.OK
 }
@@ -338,24 +382,24 @@ func (s *sketch) clear(client, at uint64) bool {
 	if !s.exists || s.owner != client || s.lease > s.now || at == 0 && s.count(func(r sketchReplica) bool { return !r.complete }) > 0 {
 		return false
 	}
-	n := s.drop(func(r sketchReplica) bool { return at == 0 || r.complete && r.at == at })
+	n := s.drop(func(r sketchReplica) bool { return at == 0 || r.complete && r.at == at && !r.disk })
 	s.settle()
 	return n > 0
 }
 
 func (s *sketch) evictable(r sketchReplica) bool {
-	pinned := s.work != nil && r.at == s.work.source
-	return r.complete && !pinned && !s.clients[r.at].suspected && !s.writing() && s.lease <= s.now
+	pinned := s.work != nil && r.at == s.work.source || s.offload != nil && r.at == s.offload.source
+	return !r.disk && r.complete && !pinned && !s.clients[r.at].suspected && !s.writing() && s.lease <= s.now
 }
 
 // evict drops what can be evicted, and returns how many bytes those were.
 func (s *sketch) evict() uint64 {
 	size := s.size
-	victims := map[uint64]bool{}
+	victims := map[sketchReplica]bool{}
 	for _, r := range s.replicas {
-		victims[r.at] = s.evictable(r)
+		victims[r] = s.evictable(r)
 	}
-	n := s.drop(func(r sketchReplica) bool { return victims[r.at] })
+	n := s.drop(func(r sketchReplica) bool { return victims[r] })
 	if n > 0 {
 		s.settle()
 	}
@@ -385,7 +429,7 @@ func (s *sketch) replicate(client, source uint64, targets []uint64, move bool) e
 		return errcode.ObjectNotFound
 	case s.work != nil:
 		return errcode.ObjectHasReplicationTask
-	case s.count(func(r sketchReplica) bool { return r.at == source && r.complete }) == 0:
+	case s.count(func(r sketchReplica) bool { return r.at == source && r.complete && !r.disk }) == 0:
 		return errcode.ReplicaNotFound
 	case s.clients[source].suspected:
 		return errcode.UnavailableInStatus
@@ -418,23 +462,23 @@ func (s *sketch) finish(client uint64, move, revoke bool) errcode.Code {
 	defer s.settle()
 	s.work = nil
 	if revoke || !s.holds(w.source) {
-		s.drop(staged)
+		s.drop(ofCopy)
 		if revoke {
 			return errcode.OK
 		}
 		return errcode.ReplicaIsGone
 	}
-	made := int(s.count(staged))
+	made := int(s.count(ofCopy))
 	for i := range s.replicas {
-		if r := &s.replicas[i]; r.staged {
+		if r := &s.replicas[i]; ofCopy(*r) {
 			r.staged, r.complete = false, true
 		}
 	}
-	if made < w.targets || move && len(s.replicas) == 1 {
+	if made < w.targets || move && s.count(inMemory) == 1 {
 		return errcode.ReplicaIsGone
 	}
 	if move {
-		s.park(func(r sketchReplica) bool { return r.at == w.source }, s.now+sketchRelease)
+		s.park(func(r sketchReplica) bool { return r.at == w.source && !r.disk }, s.now+sketchRelease)
 	}
 	return errcode.OK
 }

@@ -33,12 +33,12 @@ const (
 	rigFiller  = 5 << 20
 )
 
-func newRig(t *testing.T, strict bool) *rig {
-	m := mastertest.New(t, func(c *core.Config) {
+func newRig(t *testing.T, strict bool, change ...func(*core.Config)) *rig {
+	m := mastertest.New(t, append(change, func(c *core.Config) {
 		c.MultiTenant = strict
 		c.EvictionWatermark, c.EvictionRatio, c.AllocationWait = 0.5, 1, 0
 		c.BreakerMinClients = 100
-	})
+	})...)
 	r := &rig{t: t, m: m, s: newSketch(strict, m.Clock.Now(), 4), strict: strict, tenant: "t"}
 	for n := range uint64(4) {
 		m.Mount(n+1, rigName(n+1), rigSize(n+1))
@@ -140,7 +140,7 @@ func (r *rig) write(upsert bool, client, size, n uint64) errcode.Code {
 		call, sketched, verb = r.m.UpsertStart, r.s.upsert, "upsert"
 	}
 	cfg := mastertest.Config(mastertest.Replicas(n), mastertest.Prefer("s1", "s2", "s3"))
-	inPlace := upsert && r.s.exists && !r.s.writing() && r.s.size == size && r.s.lease <= r.s.now
+	inPlace := upsert && r.s.count(inMemory) > 0 && !r.s.writing() && r.s.size == size && r.s.lease <= r.s.now
 	replicas, code := call(mastertest.ID(client), r.tenant, "k", size, cfg, nil)
 	var at []uint64
 	if code == errcode.OK && !inPlace {
@@ -262,7 +262,7 @@ func (r *rig) back(n uint64) {
 	if !c.mounted {
 		r.m.Mount(n, rigName(n), rigSize(n))
 	}
-	*c = sketchClient{mounted: true, ping: r.s.now, graceEnds: c.graceEnds}
+	*c = sketchClient{mounted: true, disk: c.disk, ping: r.s.now, graceEnds: c.graceEnds}
 	r.same(nil, nil, "return of %d", n)
 }
 
@@ -282,6 +282,7 @@ func (r *rig) pressPool() {
 	r.m.MustPut(tenantName, "filler", rigFiller, mastertest.HardPin, mastertest.Prefer("s4"))
 	r.s.now += int64(time.Microsecond)
 	r.m.Step()
+	r.s.release()
 	r.s.evict()
 	if code := r.m.Remove(tenantName, "filler", true); code != errcode.OK {
 		r.failf("removal of the filler: %v", code)
