@@ -14,15 +14,34 @@ import (
 
 // diskActions are the calls about local disks, offload and promotion.
 var diskActions = []action{
-	{2, (*world).diskMount}, {2, (*world).diskUnmount}, {40, (*world).offload}, {45, (*world).offloaded}, {4, (*world).capacity}, {6, (*world).pollRemoveAll},
-	{25, (*world).evictDisk}, {14, (*world).evictCurrent}, {30, (*world).promote}, {40, (*world).readDisk}, {20, (*world).prefetch}, {12, (*world).promotionStep},
-	{20, (*world).dropMemory}, {40, (*world).story},
+	{2, (*world).diskMount},
+	{2, (*world).diskUnmount},
+	{40, (*world).offload},
+	{45, (*world).offloaded},
+	{4, (*world).capacity},
+	{6, (*world).pollRemoveAll},
+	{25, (*world).evictDisk},
+	{14, (*world).evictCurrent},
+	{30, (*world).promote},
+	{40, (*world).readDisk},
+	{20, (*world).prefetch},
+	{12, (*world).promotionStep},
+	{20, (*world).dropMemory},
+	{40, (*world).story},
 }
 
 // fewDiskActions are the same where disks are off.
 var fewDiskActions = []action{
-	{2, (*world).diskMount}, {2, (*world).diskUnmount}, {3, (*world).offload}, {3, (*world).offloaded}, {2, (*world).capacity}, {2, (*world).pollRemoveAll},
-	{3, (*world).evictDisk}, {2, (*world).evictCurrent}, {3, (*world).promotionStep}, {2, (*world).prefetch},
+	{2, (*world).diskMount},
+	{2, (*world).diskUnmount},
+	{3, (*world).offload},
+	{3, (*world).offloaded},
+	{2, (*world).capacity},
+	{2, (*world).pollRemoveAll},
+	{3, (*world).evictDisk},
+	{2, (*world).evictCurrent},
+	{3, (*world).promotionStep},
+	{2, (*world).prefetch},
 }
 
 func (w *world) mountDisk(i int) {

@@ -20,10 +20,22 @@ type action struct {
 
 // objectActions are the calls about objects.
 var objectActions = []action{
-	{90, (*world).putWhole}, {25, func(w *world) { w.startOne(false) }}, {45, func(w *world) { w.startOne(true) }},
-	{40, (*world).startMany}, {70, (*world).endOne}, {30, (*world).revokeOne}, {40, (*world).endMany},
-	{60, (*world).readOne}, {40, (*world).readMany}, {10, (*world).search}, {30, (*world).admin},
-	{40, (*world).removeOne}, {15, (*world).removeMany}, {3, (*world).removeFound}, {1, (*world).removeAll}, {12, (*world).clear},
+	{90, (*world).putWhole},
+	{25, func(w *world) { w.startOne(false) }},
+	{45, func(w *world) { w.startOne(true) }},
+	{40, (*world).startMany},
+	{70, (*world).endOne},
+	{30, (*world).revokeOne},
+	{40, (*world).endMany},
+	{60, (*world).readOne},
+	{40, (*world).readMany},
+	{10, (*world).search},
+	{30, (*world).admin},
+	{40, (*world).removeOne},
+	{15, (*world).removeMany},
+	{3, (*world).removeFound},
+	{1, (*world).removeAll},
+	{12, (*world).clear},
 	{8, (*world).pin},
 }
 

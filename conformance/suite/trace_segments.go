@@ -12,8 +12,15 @@ import (
 
 // segmentActions are the calls about segments and clients, some that ask and some that are off.
 var segmentActions = []action{
-	{10, (*world).ping}, {6, (*world).mount}, {3, (*world).remount}, {4, (*world).unmount}, {3, (*world).unmountLater}, {10, (*world).segmentQuery},
-	{3, (*world).flash}, {3, (*world).weights}, {3, (*world).service},
+	{10, (*world).ping},
+	{6, (*world).mount},
+	{3, (*world).remount},
+	{4, (*world).unmount},
+	{3, (*world).unmountLater},
+	{10, (*world).segmentQuery},
+	{3, (*world).flash},
+	{3, (*world).weights},
+	{3, (*world).service},
 }
 
 // quotaActions change policies.

@@ -13,8 +13,16 @@ import (
 
 // taskActions are the calls about copies, moves and tasks.
 var taskActions = []action{
-	{30, (*world).copyStart}, {30, (*world).moveStart}, {35, func(w *world) { w.copyEnd(true) }}, {12, func(w *world) { w.copyEnd(false) }}, {6, (*world).dynamic},
-	{14, (*world).copyTask}, {14, (*world).moveTask}, {10, (*world).fetchTasks}, {25, (*world).completeTask}, {12, (*world).queryTask},
+	{30, (*world).copyStart},
+	{30, (*world).moveStart},
+	{35, func(w *world) { w.copyEnd(true) }},
+	{12, func(w *world) { w.copyEnd(false) }},
+	{6, (*world).dynamic},
+	{14, (*world).copyTask},
+	{14, (*world).moveTask},
+	{10, (*world).fetchTasks},
+	{25, (*world).completeTask},
+	{12, (*world).queryTask},
 }
 
 // targets returns names of segments a key may go to.
