@@ -291,6 +291,8 @@ func (t *tracer) play(ctx context.Context, c *traceConfig, ops []*op) (history [
 			if a == nil {
 				return history, len(history) - 1, nil
 			}
+		case onDisk(d):
+			a = besideDisk
 		default:
 			apart, err := lost(ctx, d, ref, ours)
 			if err != nil {
