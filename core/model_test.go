@@ -228,7 +228,9 @@ func (m *model) graceful(client uint64, name string, grace time.Duration) errcod
 func (m *model) unmount(gone ...*modelSegment) {
 	for _, t := range m.tenants {
 		for _, o := range t.objects {
+			before := len(o.at)
 			o.at = slices.DeleteFunc(o.at, func(s *modelSegment) bool { return slices.Contains(gone, s) })
+			o.pending -= min(o.pending, o.size*uint64(before-len(o.at))) // of a write that goes on
 			m.settle(t, o)
 		}
 	}

@@ -101,8 +101,8 @@ func (m *Master) openPass(failed bool) bool {
 	if p.released > 0 {
 		p.bites.Add(1)
 	}
-	if failed && (p.target <= 0 || m.tier.defers && m.leavingRatio() >= p.target*m.usedRatio()) {
-		return false // or as much is on its way already
+	if failed && p.target <= 0 {
+		return false
 	}
 	if m.cfg.GlobalEviction {
 		m.openOldest()

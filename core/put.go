@@ -20,6 +20,8 @@ type write struct {
 	config    *object.ReplicateConfig
 	group     string
 	grouped   bool // the request names a group, if only ""
+	affinity  string
+	affine    bool // the request names an affinity, if only ""
 	charge    uint64
 	pin       object.PinRequest
 	place     segment.Request
@@ -150,6 +152,10 @@ func (w *write) set(key string, size uint64, index int) {
 	w.group, w.grouped = "", false
 	if g := w.config.GroupIDs; g != nil {
 		w.group, w.grouped = (*g)[index], true
+	}
+	w.affinity, w.affine = "", false
+	if ids := w.config.ResidencyAffinityIDs; ids != nil {
+		w.affinity, w.affine = (*ids)[index], true
 	}
 	if w.firstID != 0 {
 		w.ids = w.config.ReplicaNum
@@ -326,12 +332,12 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	if uint64(len(allocs)) < w.config.ReplicaNum || uint64(len(onDevices)) < w.config.NoFReplicaNum {
 		m.counters.partial.Add(1)
 	}
-	hardPin, group := w.config.WithHardPin, w.group
+	hardPin, group, affinity := w.config.WithHardPin, w.group, w.affinity
 	var softUntil int64
 	var replaced tenant.Ledger
 	if old != nil {
 		hardPin = hardPin || old.HardPin
-		softUntil, group = sh.SoftUntil(old), sh.GroupID(old)
+		softUntil, group, affinity = sh.SoftUntil(old), sh.GroupID(old), sh.Affinity(old)
 		replaced = m.retire(k, sh, old)
 	}
 	o := sh.Insert(h, w.key, w.size, w.client, w.now)
@@ -350,6 +356,7 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 		sh.Add(o, object.Replica{ID: m.nextReplicaID(w), Kind: object.KindDisk, Memory: m.tier.shared.Hold(w.size), Status: object.ReplicaProcessing})
 	}
 	sh.SetSoftUntil(o, softUntil)
+	sh.SetAffinity(o, affinity)
 	sh.RequestPin(o, w.pin)
 	sh.WriteBegan(o)
 	sh.Join(o, group)
@@ -429,14 +436,17 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 		return errcode.IllegalClient
 	}
 	ended, complete := completeReplicas(sh, o, kind)
-	if ended == 0 {
-		if !o.InFlight() && !complete {
-			return errcode.InvalidWrite
-		}
+	switch {
+	case !o.InFlight() && !complete:
+		return errcode.InvalidWrite
+	case !o.InFlight():
 		return errcode.OK // a repeated end; it changes nothing
 	}
 	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
 		sh.SetChecksum(o, meta.Checksum)
+	}
+	if ended == 0 {
+		return errcode.OK
 	}
 	sh.CommitPin(o, now)
 	m.settle(k, sh, o)

@@ -79,11 +79,19 @@ func (m *Master) current(k *keeper, sh *object.Shard, h object.Hash, key string)
 // leaves an object, but for retire, which moves the charge. It returns how many replicas were
 // dropped. The shard is locked for writing.
 func (m *Master) shed(k *keeper, sh *object.Shard, o *object.Object, match func(*object.Replica) bool, release func(*object.Replica)) int {
-	before := m.media(sh, o)
+	before, writing := m.media(sh, o), 0
+	if o.InFlight() {
+		writing = sh.Tally(o).MemoryWriting
+	}
 	n := sh.Drop(o, match, release)
 	m.moved(k, sh, o, before)
 	if n > 0 {
 		m.refundLost(k, sh, o)
+	}
+	if writing > 0 && n > 0 {
+		if left := sh.Tally(o).MemoryWriting; writing > left && left > 0 {
+			m.ledger(k, o, o.Ledger.ReleasePending(k.account(sh), min(o.Ledger.Pending(), o.Size*uint64(writing-left))))
+		}
 	}
 	m.settle(k, sh, o)
 	return n
@@ -107,8 +115,8 @@ func (m *Master) settle(k *keeper, sh *object.Shard, o *object.Object) {
 	case n.MemoryWriting == 0:
 		m.ledger(k, o, o.Ledger.SettlePrimary(k.account(sh), o.Size*uint64(n.Memory)))
 	default:
-		// The write goes on. What was committed for a replica that is gone is refunded; what is
-		// pending stays until the write ends.
+		// The write goes on. What was committed for a replica that is gone is refunded; of what is
+		// pending, shed has refunded what replicas that are gone were charged.
 		if keep := o.Size * uint64(n.Memory); o.Ledger.Committed() > keep {
 			m.ledger(k, o, o.Ledger.ReleaseCommitted(k.account(sh), o.Ledger.Committed()-keep))
 		}

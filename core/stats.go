@@ -162,7 +162,7 @@ func (m *Master) Stats() Stats {
 		s.Keys += keys
 		s.InFlightWrites += inFlight
 		s.Tasks.UnderWay += int64(k.space.WorksInFlight(object.SlotReplication))
-		s.MemCacheNums += max(keys-inFlight, 0)
+		s.MemCacheNums += max(int64(k.space.InMemoryLen())-inFlight, 0)
 		s.SoftPinnedKeys += int64(k.space.Order.PinnedLen(now))
 		t := TenantStat{Tenant: k.name, Keys: keys, InFlightWrites: inFlight, Rejected: k.acct.Rejected(), EvictedBytes: k.acct.EvictedBytes()}
 		for i := range k.space.Shards() {

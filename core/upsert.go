@@ -20,7 +20,7 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			sh.Unlock()
 			return out, errcode.UnavailableInStatus
 		}
-		if old != nil && w.grouped && w.group != sh.GroupID(old) {
+		if old != nil && (w.grouped && w.group != sh.GroupID(old) || w.affine && w.affinity != sh.Affinity(old)) {
 			sh.Unlock()
 			return out, errcode.InvalidParams
 		}

@@ -90,7 +90,7 @@ func (w *world) startOne(upsert bool) {
 		client = w.client()
 	}
 	if w.chance(1) {
-		key = pick(w, []string{"", "x\x00y", strings.Repeat("long", 300)})
+		key = pick(w, oddKeys)
 	}
 	c, size, scoped := w.replicate([]string{key}), w.size(), w.scoped(tenant, key)
 	if p := w.writes[scoped]; p != nil && upsert && w.chance(60) {

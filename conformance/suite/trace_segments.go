@@ -122,7 +122,7 @@ func (w *world) unmountNow(s *lent) {
 	w.add(o)
 	s.mounted = false
 	for _, tenant := range w.config.tenants {
-		w.add(call(wire.BatchReplicaClear, wire.BatchReplicaClearRequest{ObjectKeys: w.config.keys, ClientID: segment.UUID{First: 99, Second: 99}, TenantID: tenant}))
+		w.add(call(wire.BatchReplicaClear, wire.BatchReplicaClearRequest{ObjectKeys: slices.Concat(w.config.keys, oddKeys), ClientID: segment.UUID{First: 99, Second: 99}, TenantID: tenant}))
 	}
 }
 

@@ -209,7 +209,7 @@ func (w *world) several() []string {
 	for i := range keys {
 		keys[i] = w.key()
 		if w.chance(2) {
-			keys[i] = pick(w, []string{"", "unknown", "k\x00n", strings.Repeat("long", 300)})
+			keys[i] = pick(w, oddKeys)
 		}
 	}
 	if w.chance(2) {
@@ -217,6 +217,9 @@ func (w *world) several() []string {
 	}
 	return keys
 }
+
+// oddKeys are met now and then.
+var oddKeys = []string{"", "unknown", "k\x00n", "x\x00y", strings.Repeat("long", 300)}
 
 func (w *world) size() uint64 {
 	switch w.r.IntN(40) {

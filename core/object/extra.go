@@ -1,10 +1,13 @@
 package object
 
+import "strings"
+
 // extra is what few objects have.
 type extra struct {
 	group     *Group
 	checksum  *uint64
 	softUntil int64
+	affinity  string
 	pending   PinRequest
 	doomed    bool // chosen by a group's eviction; guarded by the group lock
 	works     [workSlots]*Work
@@ -69,6 +72,21 @@ func (sh *Shard) SoftUntil(o *Object) int64 {
 func (sh *Shard) SetSoftUntil(o *Object, until int64) {
 	if until != 0 || o.flags&flagExtra != 0 {
 		sh.ensureExtra(o).softUntil = until
+	}
+}
+
+// Affinity returns the id by which the object belongs to others as to where they lie, "" if it has none.
+func (sh *Shard) Affinity(o *Object) string {
+	if x := sh.extra(o); x != nil {
+		return x.affinity
+	}
+	return ""
+}
+
+// SetAffinity gives a new object a copy of such an id.
+func (sh *Shard) SetAffinity(o *Object, id string) {
+	if id != "" {
+		sh.ensureExtra(o).affinity = strings.Clone(id)
 	}
 }
 

@@ -33,6 +33,21 @@ func (sh *Shard) Add(o *Object, r Replica) {
 	}
 	o.replicas++
 	sh.countFile(&r, 1)
+	if r.Kind == KindMemory && sh.memoryReplicas(o) == 1 {
+		sh.inMemory++
+	}
+}
+
+// memoryReplicas returns how many replicas are in memory, those included that a work is making.
+func (sh *Shard) memoryReplicas(o *Object) int {
+	n := 0
+	all := sh.Replicas(o)
+	for i := range all {
+		if all[i].Kind == KindMemory {
+			n++
+		}
+	}
+	return n
 }
 
 // countFile notes that a replica has come or gone, if it is in a file.
@@ -48,13 +63,19 @@ func (sh *Shard) countFile(r *Replica, n int64) {
 func (sh *Shard) Drop(o *Object, match func(*Replica) bool, release func(*Replica)) int {
 	all := sh.Replicas(o)
 	kept := all[:0]
+	lost, left := false, false // of memory
 	for i := range all {
 		if r := &all[i]; match(r) {
+			lost = lost || r.Kind == KindMemory
 			sh.countFile(r, -1)
 			release(r)
 		} else {
+			left = left || r.Kind == KindMemory
 			kept = append(kept, *r)
 		}
+	}
+	if lost && !left {
+		sh.inMemory--
 	}
 	n := len(all) - len(kept)
 	switch {

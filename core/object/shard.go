@@ -14,14 +14,15 @@ import (
 // they change something, for writing.
 type Shard struct {
 	sync.RWMutex
-	space  *Space
-	index  index
-	slab   objects
-	writes inFlight
-	works  works
-	keys   keys
-	more   map[*Object][]Replica // of objects with more than one
-	extras map[*Object]*extra    // of objects with flagExtra
+	space    *Space
+	index    index
+	slab     objects
+	writes   inFlight
+	works    works
+	inMemory int // objects with a replica in memory
+	keys     keys
+	more     map[*Object][]Replica // of objects with more than one
+	extras   map[*Object]*extra    // of objects with flagExtra
 
 	// Lookups that found a readable object, all lookups, and the bytes found, since start.
 	Hits, Lookups, HitBytes atomic.Uint64
@@ -134,6 +135,9 @@ func (sh *Shard) Some(from uint32, slots int, f func(*Object)) (next uint32, mor
 
 // Number returns which shard of its space this is.
 func (sh *Shard) Number() int { return int(sh.slab.shard) }
+
+// InMemoryLen returns the number of objects with a replica in memory.
+func (sh *Shard) InMemoryLen() int { return sh.inMemory }
 
 // Len returns the number of objects.
 func (sh *Shard) Len() int { return sh.index.len() }

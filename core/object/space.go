@@ -63,6 +63,19 @@ func (s *Space) Locate(key string) (*Shard, Hash) {
 // ShardOf returns the shard of an object that may be dead.
 func (s *Space) ShardOf(r Ref) *Shard { return &s.shards[r.o.shard] }
 
+// InMemoryLen returns the number of objects with a replica in memory. It locks one shard after the
+// other.
+func (s *Space) InMemoryLen() int {
+	n := 0
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.RLock()
+		n += sh.InMemoryLen()
+		sh.RUnlock()
+	}
+	return n
+}
+
 // Len returns the number of objects. It locks one shard after the other.
 func (s *Space) Len() int {
 	n := 0

@@ -96,6 +96,16 @@ func (l *Ledger) RefundPending(a *Account) error {
 	return nil
 }
 
+// ReleasePending releases n of the bytes of the write in flight; zero is fine. It fails with ErrMismatch
+// when fewer are pending or charged.
+func (l *Ledger) ReleasePending(a *Account, n uint64) error {
+	if n > l.pending || !a.Release(n) {
+		return ErrMismatch
+	}
+	l.pending -= n
+	return nil
+}
+
 // ReleaseCommitted releases n committed bytes; zero is fine. It fails with ErrMismatch when
 // fewer are committed or charged.
 func (l *Ledger) ReleaseCommitted(a *Account, n uint64) error {

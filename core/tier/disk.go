@@ -33,7 +33,7 @@ type Counts struct {
 	enqueued, rejected, completed, failed, canceled atomic.Uint64
 }
 
-// Enqueued, Rejected, Completed, Failed and Canceled count the items that were queued, found the queue full, were
+// Enqueued counts the items that were queued; Rejected, Completed, Failed and Canceled those that found the queue full, were
 // written, could not be written, and were taken back before the client had asked for them.
 func (c *Counts) Enqueued() uint64  { return c.enqueued.Load() }
 func (c *Counts) Rejected() uint64  { return c.rejected.Load() }

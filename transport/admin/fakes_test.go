@@ -21,6 +21,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
+	"github.com/mooncake-go/mooncake-master/transport/kvevent"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
@@ -39,6 +40,7 @@ type fake struct {
 	stats     core.Stats
 	calls     map[string]rpc.Counters
 	listener  rpc.Stats
+	events    kvevent.Status
 	release   wire.Release
 	most      int // tenants with metrics of their own
 	connector *ConnectorStatus
@@ -176,6 +178,7 @@ func (f *fake) state() State {
 		Stats:    func() core.Stats { return f.stats },
 		Calls:    func() map[string]rpc.Counters { return f.calls },
 		Listener: func() rpc.Stats { return f.listener },
+		Events:   func() kvevent.Status { return f.events },
 		Release:  f.release, MaxTenants: f.most,
 	}
 	if f.connector != nil {

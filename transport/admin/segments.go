@@ -39,6 +39,9 @@ func (s *Server) getSegmentsDetail(w http.ResponseWriter, _ *http.Request) {
 		b = stringField(b, "te_endpoint", v.Info.Endpoint)
 		b = stringField(b, "protocol", v.Info.Protocol)
 		b = stringField(b, "status", v.Status.String())
+		if v.Status != segment.StatusOK {
+			v.Used, v.Capacity = 0, 0 // it is not among those that take allocations
+		}
 		b = uintField(b, "allocator_used_bytes", v.Used)
 		b = uintField(b, "allocator_capacity_bytes", v.Capacity)
 		percent := 0.0

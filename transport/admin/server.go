@@ -221,7 +221,7 @@ func (s *Server) routes() http.Handler {
 	r.HandlerFunc(http.MethodGet, "/ha_status", s.getHAStatus)
 	r.HandlerFunc(http.MethodGet, "/leader", s.getLeader)
 	r.HandlerFunc(http.MethodGet, "/version", s.getVersion)
-	r.HandlerFunc(http.MethodGet, "/kv_events/status", s.whenReady(getKVEvents))
+	r.HandlerFunc(http.MethodGet, "/kv_events/status", s.whenReady(s.getEvents))
 	r.HandlerFunc(http.MethodGet, "/api/v1/dfs/shard_count", s.whenReady(func(w http.ResponseWriter, _ *http.Request) {
 		respondCode(w, errcode.UnavailableInMode)
 	}))

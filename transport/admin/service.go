@@ -9,6 +9,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/policy"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
+	"github.com/mooncake-go/mooncake-master/transport/kvevent"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
@@ -107,6 +108,7 @@ type State struct {
 	Stats     func() core.Stats
 	Calls     func() map[string]rpc.Counters
 	Listener  func() rpc.Stats
+	Events    func() kvevent.Status
 
 	// Release is the one whose metrics and summary line are printed; 0 is the latest.
 	Release wire.Release

@@ -46,15 +46,6 @@ func (s *Server) getVersion(w http.ResponseWriter, _ *http.Request) {
 	respond(w, http.StatusOK, typeJSON, append(b, '}'))
 }
 
-// getKVEvents answers as a master without an event publisher.
-func getKVEvents(w http.ResponseWriter, _ *http.Request) {
-	b := boolField([]byte{'{'}, "enabled", false)
-	for _, name := range []string{"published_batches", "published_events", "dropped_events", "skipped_keyless_events"} {
-		b = uintField(b, name, 0)
-	}
-	respond(w, http.StatusOK, typeJSON, append(b, '}'))
-}
-
 func (s *Server) getMetrics(w http.ResponseWriter, _ *http.Request) {
 	respond(w, http.StatusOK, typeScrape, s.metrics.Text())
 }

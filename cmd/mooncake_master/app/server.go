@@ -14,6 +14,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/transport"
 	"github.com/mooncake-go/mooncake-master/transport/admin"
+	"github.com/mooncake-go/mooncake-master/transport/kvevent"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
 )
 
@@ -32,6 +33,7 @@ type Server struct {
 	master    *core.Master
 	policy    *source // nil without strict tenants
 	metadata  metadata
+	events    *kvevent.Publisher // nil without KV events
 	rpc       *rpc.Server
 	admin     *admin.Server
 	reporter  *admin.Reporter
@@ -46,7 +48,7 @@ type Server struct {
 func Build(cfg *Config, version string, log hclog.Logger) (*Server, error) {
 	s := &Server{cfg: cfg, log: log, version: version, started: time.Now(), failed: make(chan error, 4)}
 	if err := s.build(); err != nil {
-		return nil, errors.Join(err, s.listeners.close())
+		return nil, errors.Join(err, s.events.Close(context.Background()), s.listeners.close())
 	}
 	return s, nil
 }
@@ -56,7 +58,8 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	s.metadata = newMetadata(s.cfg, s.log)
-	s.master, err = core.New(s.cfg.core(), core.Deps{
+	s.events = newEvents(&s.cfg.KVEvents, s.log.Named("events"))
+	deps := core.Deps{
 		Clock:          monotonic{s.started},
 		Rand:           process{},
 		Log:            s.log.Named("core"),
@@ -64,8 +67,11 @@ func (s *Server) build() (err error) {
 		Yield:          rpc.Yield,
 		Wall:           func() int64 { return time.Now().UnixMilli() },
 		ProbeNoF:       probeNoF,
-	})
-	if err != nil {
+	}
+	if s.events != nil {
+		deps.Events = s.events
+	}
+	if s.master, err = core.New(s.cfg.core(), deps); err != nil {
 		return err
 	}
 	if s.cfg.Tenants.Enabled {
@@ -105,6 +111,7 @@ func (s *Server) state() admin.State {
 		Stats:    s.master.Stats,
 		Calls:    s.rpc.Counters,
 		Listener: s.rpc.Stats,
+		Events:   s.events.Status,
 
 		Release:    s.cfg.release(),
 		MaxTenants: count(s.cfg.Admin.MaxTenants),
@@ -202,5 +209,5 @@ func (s *Server) Close() error {
 	}
 	err = errors.Join(err, s.metadata.close(ctx), s.admin.Shutdown(ctx))
 	s.wg.Wait()
-	return errors.Join(err, s.listeners.close())
+	return errors.Join(err, s.closeEvents(), s.listeners.close())
 }
