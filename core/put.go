@@ -442,7 +442,7 @@ func (m *Master) endKey(k *keeper, sh *object.Shard, h object.Hash, client segme
 	case !o.InFlight():
 		return errcode.OK // a repeated end; it changes nothing
 	}
-	if kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
+	if meta.Checksum != nil || kind.Covers(object.KindMemory) || kind.Covers(object.KindNoF) {
 		sh.SetChecksum(o, meta.Checksum)
 	}
 	if ended == 0 {

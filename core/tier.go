@@ -42,6 +42,9 @@ func (t *tiers) init(cfg *Config) {
 func (m *Master) tierLost(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) {
 	if w.Slot == object.SlotPromotion {
 		m.tier.promoted.canceled.Add(1)
+	} else {
+		// Of an object that has gone nobody shall be asked for, whoever was asked before it was reported.
+		m.tier.disks.Each(func(d *tier.Disk) { d.DropOffload(k.name, sh.Key(o)) })
 	}
 	m.tierEnded(k, sh, o, w)
 }
