@@ -257,10 +257,9 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 		s.settle()
 	}
 	if s.exists {
-		if s.work != nil || s.promotion != nil || s.offload != nil && (s.offload.taken || !s.clients[s.offload.client].disk) {
+		if s.work != nil || s.promotion != nil || s.offload != nil && s.offload.taken {
 			return errcode.ObjectHasReplicationTask
 		}
-		canceled, s.offload = s.offload != nil, nil
 		if s.lease > s.now && s.count(onADisk) > 0 {
 			return errcode.ObjectHasLease
 		}
@@ -268,12 +267,14 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 			if s.count(func(r sketchReplica) bool { return s.clients[r.at].suspected }) > 0 {
 				return errcode.UnavailableInStatus
 			}
+			s.offload = nil
 			for i := range s.replicas {
 				s.replicas[i].complete = false
 			}
 			s.owner, s.started = client, s.now
 			return errcode.OK
 		}
+		canceled, s.offload = s.offload != nil, nil
 	}
 	code := s.admit(client, size, n, placed)
 	if code != errcode.OK && canceled {

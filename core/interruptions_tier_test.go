@@ -16,8 +16,8 @@ const rigDisk = 1
 
 func (s *sketch) unmountDisk(n uint64) {
 	s.clients[n].disk = false
-	if s.offload != nil {
-		s.offload.taken = true // nobody is told of it any more
+	if s.offload != nil && s.offload.client == n {
+		s.offload = nil // nobody could end it any more
 	}
 	if s.exists {
 		s.drop(func(r sketchReplica) bool { return r.disk && r.at == n })

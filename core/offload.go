@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/mooncake-go/mooncake-master/core/client"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -101,13 +103,19 @@ func (m *Master) OffloadHeartbeat(id segment.UUID, accepts bool) ([]tier.Item, e
 		if k, _ := m.request(i.Tenant); k != nil {
 			sh, h := k.space.Locate(i.Key)
 			sh.Lock()
-			if o := m.current(k, sh, h, i.Key); o != nil {
+			if o := m.current(k, sh, h, i.Key); o != nil && m.asked(sh, o, id) {
 				m.endOffload(k, sh, o)
 			}
 			sh.Unlock()
 		}
 	}
 	return nil, errcode.OK
+}
+
+// asked reports whether a client has been asked to write an object to its disk, and that goes on.
+func (m *Master) asked(sh *object.Shard, o *object.Object, id segment.UUID) bool {
+	w := sh.Work(o, object.SlotOffload)
+	return w != nil && slices.Contains(w.Mirrors, id)
 }
 
 // DiskReport is what a client says about an object on its disk: that Size bytes of it lie there and are

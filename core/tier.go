@@ -2,6 +2,7 @@ package core
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -123,6 +124,9 @@ func (m *Master) removeDisks(ids []segment.UUID) int {
 			held = held || d.Holds()
 		}
 	}
+	if len(gone) > 0 {
+		m.leaveMirrors(ids)
+	}
 	if held {
 		m.dropGone()
 	}
@@ -130,6 +134,33 @@ func (m *Master) removeDisks(ids []segment.UUID) int {
 		d.Forget()
 	}
 	return len(gone)
+}
+
+// leaveMirrors ends the offloads that were waiting for no disks but some that are gone: nobody could.
+func (m *Master) leaveMirrors(gone []segment.UUID) {
+	of := make(map[segment.UUID]bool, len(gone))
+	for _, id := range gone {
+		of[id] = true
+	}
+	lost := func(w *object.Work) bool {
+		return w.Slot == object.SlotOffload && slices.ContainsFunc(w.Mirrors, func(id segment.UUID) bool { return of[id] })
+	}
+	m.keepers(func(k *keeper) {
+		for _, f := range k.space.WorksThat(lost) {
+			sh := k.space.ShardOf(f.Object)
+			sh.Lock()
+			if o := sh.Live(f.Object); o != nil && sh.Going(o, f.Work) {
+				f.Work.Mirrors = slices.DeleteFunc(f.Work.Mirrors, func(id segment.UUID) bool {
+					d := m.tier.disks.Find(id)
+					return of[id] && (d == nil || !d.Waits(k.name, sh.Key(o))) // it may have one anew
+				})
+				if len(f.Work.Mirrors) == 0 {
+					m.endOffload(k, sh, o)
+				}
+			}
+			sh.Unlock()
+		}
+	})
 }
 
 // tierCleared is told that everything, or with a keeper everything of its tenant, has been removed

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
 )
@@ -24,14 +26,17 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			sh.Unlock()
 			return out, errcode.InvalidParams
 		}
-		canceled := false
 		if old != nil {
-			code := errcode.OK
-			if canceled, code = m.giveWay(k, sh, old); code != errcode.OK {
+			code := m.mayGiveWay(k, sh, old)
+			if code == errcode.OK && old.Leased(w.now) && !m.release0313() && elsewhereThanInMemory(sh, old) {
+				code = errcode.ObjectHasLease
+			}
+			if code != errcode.OK {
 				sh.Unlock()
 				return out, code
 			}
 		}
+		canceled := false // an offload that no client had begun
 		if old != nil && old.InFlight() {
 			// The running write, whoever's it is, has lost: its End will be refused unless the
 			// same client wrote. Its buffers are parked, for it may still be writing.
@@ -46,15 +51,22 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 				sh.Unlock()
 				return out, code
 			}
-			leased := old.Leased(w.now)
-			if leased && !m.release0313() && !onlyInMemory(sh, old) {
+			inPlace := old.Size == w.size && !old.Leased(w.now) && sh.InMemory(old)
+			if inPlace && silent(sh, old) {
 				sh.Unlock()
-				return out, errcode.ObjectHasLease
+				return out, errcode.UnavailableInStatus
 			}
-			if old.Size == w.size && !leased && sh.InMemory(old) {
-				out, code := m.rewrite(k, sh, old, w, out)
+			// Nothing but want of room refuses the write from here on.
+			going := sh.Work(old, object.SlotOffload) != nil
+			if !m.cancelOffload(k, sh, old) { // its client has just begun it
 				sh.Unlock()
-				return out, code
+				return out, errcode.ObjectHasReplicationTask
+			}
+			canceled = going
+			if inPlace {
+				out = m.rewrite(k, sh, old, w, out)
+				sh.Unlock()
+				return out, errcode.OK
 			}
 		}
 		var spare object.Ref
@@ -62,8 +74,12 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 			spare = old.Ref()
 		}
 		out, deficit, code := m.admit(k, sh, h, w, old, out)
-		if code != errcode.OK && canceled && m.tier.writesQueue {
-			m.queueOffload(k, sh, old) // the old value stays, and was to be written to disk
+		if code != errcode.OK && canceled { // the old value stays, and was to be written to disk
+			if m.tier.writesQueue {
+				m.queueOffload(k, sh, old)
+			} else {
+				m.deferEviction(k, sh, old)
+			}
 		}
 		sh.Unlock()
 		if code == errcode.OK || !m.makeRoom(k, w, deficit, code, spare) {
@@ -72,55 +88,63 @@ func (m *Master) upsert(k *keeper, w *write, out []object.ReplicaDescriptor) ([]
 	}
 }
 
-// giveWay says why what goes on with an object forbids to overwrite it. An offload that no client has begun
-// doesn't: it is taken back. The shard is locked for writing.
-func (m *Master) giveWay(k *keeper, sh *object.Shard, o *object.Object) (canceled bool, _ errcode.Code) {
+// mayGiveWay says why what goes on with an object forbids to overwrite it. An offload that no client has begun
+// doesn't: it can be taken back. Nothing changes. The shard is locked for writing.
+func (m *Master) mayGiveWay(k *keeper, sh *object.Shard, o *object.Object) errcode.Code {
 	if sh.Work(o, object.SlotReplication) != nil || sh.Work(o, object.SlotPromotion) != nil {
-		return false, errcode.ObjectHasReplicationTask
+		return errcode.ObjectHasReplicationTask
 	}
-	if sh.Work(o, object.SlotOffload) == nil {
-		return false, errcode.OK
+	if w := sh.Work(o, object.SlotOffload); w != nil && !m.tier.disks.Wait(w.Mirrors, k.name, sh.Key(o)) {
+		return errcode.ObjectHasReplicationTask
 	}
-	if !m.cancelOffload(k, sh, o) {
-		return false, errcode.ObjectHasReplicationTask
-	}
-	return true, errcode.OK
+	return errcode.OK
 }
 
-// onlyInMemory reports whether an object has replicas nowhere else.
-func onlyInMemory(sh *object.Shard, o *object.Object) bool {
+// elsewhereThanInMemory reports whether an object has a complete replica that is not in memory.
+func elsewhereThanInMemory(sh *object.Shard, o *object.Object) bool {
 	all := sh.Replicas(o)
 	for i := range all {
-		if all[i].Kind != object.KindMemory {
-			return false
+		if all[i].Kind != object.KindMemory && (isComplete(&all[i]) || !o.InFlight()) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
-// busy says why a complete object can't be overwritten now.
+// busy says why a complete object can't be overwritten now, but for an offload that can be taken back.
 func busy(sh *object.Shard, o *object.Object) errcode.Code {
 	if sh.Work(o, object.SlotReplication) != nil || sh.Work(o, object.SlotPromotion) != nil {
 		return errcode.ObjectHasReplicationTask
 	}
+	offload := sh.Work(o, object.SlotOffload)
 	for _, r := range sh.Replicas(o) {
-		if r.Pins > 0 {
+		pins := r.Pins
+		if offload != nil && slices.Contains(offload.Sources, r.ID) {
+			pins--
+		}
+		if pins > 0 {
 			return errcode.ObjectReplicaBusy
 		}
 	}
 	return errcode.OK
 }
 
+// silent reports whether one of the clients with whom an object lies is.
+func silent(sh *object.Shard, o *object.Object) bool {
+	all := sh.Replicas(o)
+	for i := range all {
+		if all[i].Memory.Seg().Suspended() {
+			return true
+		}
+	}
+	return false
+}
+
 // rewrite starts a write into the buffers an object of the same size has already. The charge
 // does not change; until the write ends nobody can read the object. It is not for objects that
 // are leased: somebody may be reading those buffers.
-func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write, out []object.ReplicaDescriptor) ([]object.ReplicaDescriptor, errcode.Code) {
+func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write, out []object.ReplicaDescriptor) []object.ReplicaDescriptor {
 	replicas := sh.Replicas(o)
-	for i := range replicas {
-		if replicas[i].Memory.Seg().Suspended() {
-			return out, errcode.UnavailableInStatus
-		}
-	}
 	before := m.media(sh, o)
 	for i := range replicas {
 		replicas[i].Status = object.ReplicaProcessing
@@ -132,5 +156,5 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 	o.Begin(w.client, w.now)
 	sh.WriteBegan(o)
 	w.observe(sh)
-	return sh.Describe(out, o, anyReplica), errcode.OK
+	return sh.Describe(out, o, anyReplica)
 }

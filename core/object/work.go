@@ -178,6 +178,23 @@ func (s *Space) WorksBefore(instant int64) []WorkDue {
 	return due
 }
 
+// WorksThat returns the works that match now; match is called with a shard locked, one after the
+// other. The caller checks under the shard's lock that each still goes on.
+func (s *Space) WorksThat(match func(*Work) bool) []WorkDue {
+	var all []WorkDue
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.RLock()
+		for _, e := range sh.works.entries {
+			if sh.going(e) && match(e.work) {
+				all = append(all, WorkDue{e.o, e.work})
+			}
+		}
+		sh.RUnlock()
+	}
+	return all
+}
+
 // WorksInFlight returns the number of works going on in a slot. It looks at the works of one shard
 // after the other.
 func (s *Space) WorksInFlight(slot WorkSlot) int {

@@ -56,19 +56,20 @@ func (d *Disk) Room(limit int) bool {
 }
 
 // Offload asks the client to write an object to its disk. It does nothing and reports false when the
-// client does not want to, when as many as limit wait already, and when the object waits already.
+// client does not want to, and when as many as limit wait already. An object that waits already, as it was to be
+// written before, keeps its place.
 func (d *Disk) Offload(i Item, limit int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.gone || !d.accepts {
 		return false
 	}
-	if d.offloads.len() >= limit {
-		d.counts.rejected.Add(1)
-		return false
-	}
-	if !d.offloads.add(i) {
-		return false
+	if !d.offloads.renew(i) {
+		if d.offloads.len() >= limit {
+			d.counts.rejected.Add(1)
+			return false
+		}
+		d.offloads.add(i)
 	}
 	d.counts.enqueued.Add(1)
 	return true
@@ -81,6 +82,13 @@ func (d *Disk) TakeOffloads(accepts bool) []Item {
 	defer d.mu.Unlock()
 	d.accepts = accepts
 	return d.offloads.takeAll()
+}
+
+// Waits reports whether the client has still to be told of an object that it is to write.
+func (d *Disk) Waits(tenant, key string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.offloads.has(tenant, key)
 }
 
 // DropOffload takes an object out of the queue, if it is there.

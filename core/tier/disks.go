@@ -81,6 +81,17 @@ func (d *Disks) Remove(client segment.UUID) *Disk {
 	return found
 }
 
+// Wait reports whether an object still waits in the queues of all the given clients, so that Cancel
+// would take it out unless one of them asks for its queue first.
+func (d *Disks) Wait(clients []segment.UUID, tenant, key string) bool {
+	for _, id := range clients {
+		if found := d.Find(id); found == nil || !found.Waits(tenant, key) {
+			return false
+		}
+	}
+	return len(clients) > 0
+}
+
 // Cancel takes an object out of the queues of all the given clients, if it still waits in every one
 // of them, and reports whether it did. A client that asks for its queue meanwhile gets it with the
 // object or without, and so do all others. The first client counts it.

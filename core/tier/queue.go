@@ -35,6 +35,15 @@ func (q *queue) add(i Item) bool {
 	return true
 }
 
+// renew replaces an item whose object is there already, and reports whether it is.
+func (q *queue) renew(i Item) bool {
+	at, there := q.at[name{i.Tenant, i.Key}]
+	if there {
+		q.items[at].Size = i.Size
+	}
+	return there
+}
+
 func (q *queue) has(tenant, key string) bool {
 	_, there := q.at[name{tenant, key}]
 	return there

@@ -32,12 +32,12 @@ func TestOffloadsAreHandedOutOnceInTheOrderTheyCame(t *testing.T) {
 	for n := range 38 {
 		d.DropOffload("a", fmt.Sprintf("k%02d", n)) // so many that the holes are closed
 	}
-	if d.Offload(item("k39"), 100) {
-		t.Error("an object that waits already was queued again")
+	if !d.Offload(tier.Item{Tenant: "a", Key: "k39", Size: 9}, 2) {
+		t.Error("an object that waits already is not to be written anew")
 	}
 	d.Offload(item("k00"), 100)
-	if got := keys(d.TakeOffloads(true)); got != "k38 k39 k00 " {
-		t.Errorf("handed out %q", got)
+	if got := d.TakeOffloads(true); keys(got) != "k38 k39 k00 " || got[0].Size != 8 || got[1].Size != 9 {
+		t.Errorf("handed out %+v", got)
 	}
 	if got := d.TakeOffloads(true); len(got) != 0 {
 		t.Errorf("handed out again: %v", got)
