@@ -163,10 +163,10 @@ func (m *Master) startBatch(client segment.UUID, tenantName string, keys []strin
 }
 
 // startNext starts one key of a batch. The rest of a batch that wants it follows the first object
-// to its node.
+// that was placed to its node.
 func (m *Master) startNext(tenantName string, w *write, key string, size uint64, i int, out *errcode.Result[[]object.ReplicaDescriptor], start starter) {
 	out.Value, out.Code = m.startKey(tenantName, w, key, size, i, out.Value[:0], start)
-	if w.config.PreferAllocInSameNode && !w.followed && out.Code == errcode.OK && len(out.Value) > 0 {
+	if w.config.PreferAllocInSameNode && !w.followed && !w.inPlace && out.Code == errcode.OK && len(out.Value) > 0 {
 		last := out.Value[len(out.Value)-1]
 		sticky := *w.config
 		sticky.PreferredSegment = last.Location.Memory.Buffer.Endpoint

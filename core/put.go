@@ -34,6 +34,7 @@ type write struct {
 	nextID    uint64                // the first of them
 	firstID   uint64                // of those reserved for a batch; zero without
 	batch     bool                  // one of several of a request
+	inPlace   bool                  // the object was written into the buffers it has
 	followed  bool                  // config names the node of the batch's first object
 	room      [4]segment.Allocation // scratch
 	now       int64                 // when the write begins
@@ -148,7 +149,7 @@ func (m *Master) startKey(tenantName string, w *write, key string, size uint64, 
 
 // set turns to the key with that index in the request.
 func (w *write) set(key string, size uint64, index int) {
-	w.key, w.size, w.attempts, w.waits, w.noDevice = key, size, 0, 0, false
+	w.key, w.size, w.attempts, w.waits, w.noDevice, w.inPlace = key, size, 0, 0, false, false
 	w.group, w.grouped = "", false
 	if g := w.config.GroupIDs; g != nil {
 		w.group, w.grouped = (*g)[index], true

@@ -152,6 +152,7 @@ func (m *Master) rewrite(k *keeper, sh *object.Shard, o *object.Object, w *write
 	m.moved(k, sh, o, before)
 	m.weights.Wrote(sh.GroupID(o), w.now)
 	m.dynamic.rewritten(k.name, w.key)
+	w.inPlace = true
 	sh.RequestPin(o, w.pin)
 	o.Begin(w.client, w.now)
 	sh.WriteBegan(o)

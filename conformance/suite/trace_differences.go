@@ -71,7 +71,20 @@ var (
 		row: "row 28", what: "an upsert of the same size of an object on a disk only gets memory",
 		match: func(_ *traceConfig, history []*done) bool {
 			d := history[len(history)-1]
-			return onDisk(d) && !strings.Contains(d.got, "LocalDisk{")
+			if !onDisk(d) {
+				return false
+			}
+			if !strings.HasPrefix(d.name, "Batch") {
+				return !strings.Contains(d.got, "LocalDisk{")
+			}
+			want, got := elements(d.want), elements(d.got)
+			for i := range want {
+				alone := strings.Contains(want[i], "LocalDisk{") && !strings.Contains(want[i], "Memory{")
+				if len(got) != len(want) || want[i] != got[i] && (!alone || strings.Contains(got[i], "LocalDisk{")) {
+					return false
+				}
+			}
+			return true
 		},
 		repair: wipeBoth,
 	}
@@ -89,6 +102,35 @@ var (
 			}
 			upsert := history[len(history)-2]
 			return strings.HasSuffix(upsert.name, "UpsertStart") && d.field() == "charged_bytes" && charged(d.got) > charged(d.want)
+		},
+		repair: wipeBoth,
+	}
+	preempted = &allowance{
+		row: "row 33", what: "the value that a preempted upsert was to replace is not charged any more",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			if len(history) < 2 || d.name != "GET /api/v1/tenant_quotas" || len(d.touches) == 0 {
+				return false
+			}
+			upsert := history[len(history)-2]
+			return strings.HasSuffix(upsert.name, "UpsertStart") && d.field() == "charged_bytes" && charged(d.got) < charged(d.want)
+		},
+		repair: wipeBoth,
+	}
+	otherSize = &allowance{
+		row: "row 36", what: "a promotion of a copy of another size than the object had is charged what it takes, in the original what the object had",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			return len(history) >= 2 && d.name == "GET /api/v1/tenant_quotas" && len(d.touches) == 1 &&
+				history[len(history)-2].name == "PromotionAllocStart" && strings.HasPrefix(history[len(history)-2].got, "PromotionAlloc{") && d.field() == "charged_bytes"
+		},
+		repair: wipeBoth,
+	}
+	keptOut = &allowance{
+		row: "row 26", what: "what is removed keeps the same key from being promoted in the original",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			return d.name == "PromotionAllocStart" && strings.HasPrefix(d.want, "REPLICA_IS_NOT_READY") && strings.HasPrefix(d.got, "PromotionAlloc{")
 		},
 		repair: wipeBoth,
 	}
@@ -154,7 +196,7 @@ var lostWrite = &allowance{
 // passedOver stands for what the caller doesn't want to hear of.
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
-var allowances = []*allowance{oldForm, lostTarget, staleItem, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, batchCharged, leasedUpsert, otherOrder}
+var allowances = []*allowance{oldForm, lostTarget, staleItem, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
 
 // elements are the parts of a list that is an answer.
 func elements(answer string) []string {

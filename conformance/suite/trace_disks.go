@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
@@ -66,7 +67,7 @@ func (w *world) offload() {
 
 // sizeOf is the size of an object, now and then another.
 func (w *world) sizeOf(tenant, key string) uint64 {
-	if p := w.writes[w.scoped(tenant, key)]; p != nil && p.size < 1<<60 && !w.chance(6) {
+	if p := w.writes[w.scoped(tenant, key)]; p != nil && p.size > 0 && p.size < 1<<60 && !w.chance(6) {
 		return p.size
 	}
 	return 4096
@@ -213,7 +214,7 @@ func (w *world) story() {
 			w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: disk}))
 		},
 		func() {
-			w.add(call(wire.PromotionAllocStart, wire.PromotionAllocStartRequest{ClientID: disk, Key: key, TenantID: tenant, Size: size, PreferredSegments: w.places(key)}), scoped)
+			w.allocate(wire.PromotionAllocStartRequest{ClientID: disk, Key: key, TenantID: tenant, Size: size, PreferredSegments: w.places(key)})
 		},
 		func() {
 			if w.chance(70) {
@@ -256,13 +257,21 @@ func (w *world) promote() {
 func (w *world) promoteKey(tenant, key string, client segment.UUID) {
 	scoped := w.scoped(tenant, key)
 	w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: client}))
-	q := wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.sizeOf(tenant, key), PreferredSegments: w.places(key)}
-	w.add(call(wire.PromotionAllocStart, q), scoped)
+	w.allocate(wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.sizeOf(tenant, key), PreferredSegments: w.places(key)})
 	switch w.r.IntN(5) {
 	case 0, 1, 2:
 		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
 	case 3:
 		w.promotionFailed(tenant, key, client)
+	}
+}
+
+// allocate asks for memory for a promotion, and what is charged then.
+func (w *world) allocate(q wire.PromotionAllocStartRequest) {
+	scoped := w.scoped(q.TenantID, q.Key)
+	w.add(call(wire.PromotionAllocStart, q), scoped)
+	if w.config.policy != "" {
+		w.add(httpOp("GET", "/api/v1/tenant_quotas?tenant_id="+url.QueryEscape(q.TenantID), ""), scoped)
 	}
 }
 
@@ -286,7 +295,7 @@ func (w *world) promotionStep() {
 	case 0:
 		w.add(call(wire.PromotionObjectHeartbeat, wire.PromotionObjectHeartbeatRequest{ClientID: pick(w, w.clients)}))
 	case 1:
-		w.add(call(wire.PromotionAllocStart, wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.size(), PreferredSegments: w.places(key)}), scoped)
+		w.allocate(wire.PromotionAllocStartRequest{ClientID: client, Key: key, TenantID: tenant, Size: w.size(), PreferredSegments: w.places(key)})
 	case 2:
 		w.add(call(wire.NotifyPromotionSuccess, wire.NotifyPromotionSuccessRequest{ClientID: client, Key: key, TenantID: tenant}), scoped)
 	case 3:
