@@ -174,10 +174,17 @@ func (s *sketch) unmount(n uint64) {
 // second lets a second pass.
 func (s *sketch) second() {
 	s.now += int64(time.Second)
-	for n, c := range s.clients {
+	for _, c := range s.clients {
 		if !c.silent && !c.offline {
 			c.ping, c.suspected = s.now, false
 		}
+	}
+	s.step()
+}
+
+// step does what is due by now.
+func (s *sketch) step() {
+	for n, c := range s.clients {
 		switch silence := s.now - c.ping; {
 		case silence > 3*sketchTTL && !c.offline:
 			c.offline = true

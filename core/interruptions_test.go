@@ -282,7 +282,7 @@ func (r *rig) pressPool() {
 	r.m.MustPut(tenantName, "filler", rigFiller, mastertest.HardPin, mastertest.Prefer("s4"))
 	r.s.now += int64(time.Microsecond)
 	r.m.Step()
-	r.s.release()
+	r.s.step()
 	r.s.evict()
 	if code := r.m.Remove(tenantName, "filler", true); code != errcode.OK {
 		r.failf("removal of the filler: %v", code)
