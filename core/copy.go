@@ -31,8 +31,8 @@ type Proposal struct {
 // and takes memory on each target that has no replica yet; the client then copies and calls CopyEnd
 // or CopyRevoke. The source is not evicted meanwhile.
 //
-// It answers TenantNotRegistered, UnavailableInStatus for a client that is not known or is silent,
-// SegmentNotFound and UnavailableInStatus about a target, ObjectNotFound, ObjectHasReplicationTask while
+// It answers TenantNotRegistered, UnavailableInStatus for a client that is not known or is silent, InvalidParams for
+// more than 1024 targets, SegmentNotFound and UnavailableInStatus about a target, ObjectNotFound, ObjectHasReplicationTask while
 // another copy or move is under way or the master is about to make one, ReplicaNotFound when the source
 // has no complete replica and UnavailableInStatus when its client is silent, TenantQuotaExceeded, and
 // NoAvailableHandle when a target is full. Then nothing has changed.
@@ -41,11 +41,18 @@ func (m *Master) CopyStart(id segment.UUID, tenantName, key, source string, targ
 	if code != errcode.OK {
 		return object.CopyPlan{}, code
 	}
+	if len(targets) > mostTargets {
+		return object.CopyPlan{}, errcode.InvalidParams
+	}
 	if code := m.placeableTargets(targets); code != errcode.OK {
 		return object.CopyPlan{}, code
 	}
 	return m.startReplication(k, key, targets, &replication{client: id, source: source})
 }
+
+// mostTargets is how many targets one copy may have. The replicas of an object are gone through one by one, with
+// others waiting.
+const mostTargets = 1024
 
 // copier finds the tenant of a copy that a client is to begin.
 func (m *Master) copier(tenantName string, id segment.UUID) (*keeper, errcode.Code) {

@@ -33,7 +33,7 @@ func (m *Master) UnmountLocalDisk(id segment.UUID) errcode.Code {
 	if !m.cfg.Offload.Enabled {
 		return errcode.UnableOffload
 	}
-	if m.removeDisks([]segment.UUID{id}) > 0 {
+	if m.removeDisks(id) > 0 {
 		m.log.Info("disk unmounted", "client", id)
 	}
 	return errcode.OK

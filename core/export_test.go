@@ -1,6 +1,9 @@
 package core
 
-import "github.com/mooncake-go/mooncake-master/core/tenant"
+import (
+	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/tenant"
+)
 
 // LedgerOf returns what an object holds of its tenant's charge, and the bytes charged for the works
 // that it is busy with.
@@ -26,4 +29,10 @@ func (m *Master) ChargedOf(tenantName string) uint64 {
 		return 0
 	}
 	return k.sum()
+}
+
+// OffloadsUnderWay returns how many offloads go on, and how many bytes they are to free.
+func (m *Master) OffloadsUnderWay() (n int, frees int64) {
+	m.keepers(func(k *keeper) { n += k.space.WorksInFlight(object.SlotOffload) })
+	return n, m.tier.leaving.bytes.Load()
 }

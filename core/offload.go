@@ -140,6 +140,9 @@ func (m *Master) NotifyOffload(id segment.UUID, reports []DiskReport) errcode.Co
 	if code := m.known(id); code != errcode.OK {
 		return code
 	}
+	if slices.ContainsFunc(reports, func(r DiskReport) bool { return r.Size >= 0 }) {
+		m.knowDisk(id)
+	}
 	answer := errcode.OK
 	for i := range reports {
 		switch code := m.noteOffload(id, &reports[i]); code {
@@ -161,7 +164,7 @@ func (m *Master) noteOffload(id segment.UUID, r *DiskReport) errcode.Code {
 		o := m.current(k, sh, h, r.Key)
 		if o != nil && m.endOffload(k, sh, o) {
 			defer sh.Unlock()
-			d := m.diskFor(id)
+			d := m.tier.disks.Find(id)
 			if d != nil && r.Size < 0 {
 				d.NotWritten()
 			}
@@ -183,7 +186,7 @@ func (m *Master) noteOffload(id segment.UUID, r *DiskReport) errcode.Code {
 	if code != errcode.OK {
 		return code
 	}
-	d := m.diskFor(id)
+	d := m.tier.disks.Find(id)
 	if d == nil {
 		return errcode.SegmentNotFound
 	}
@@ -204,14 +207,16 @@ func (m *Master) noteOffload(id segment.UUID, r *DiskReport) errcode.Code {
 	return m.addDisk(k, sh, o, d, r)
 }
 
-// diskFor returns the disk that a client's reports are about, or nil if it must not have one.
-func (m *Master) diskFor(id segment.UUID) *tier.Disk {
-	d := m.tier.disks.Find(id)
-	if d == nil && !m.cfg.Offload.Enabled {
-		d = m.tier.disks.Register(id, false)
-		d.Suspend(m.clients.State(id) != client.Active)
+// knowDisk enters the disk of a client that reports about one, where no client can mount any.
+func (m *Master) knowDisk(id segment.UUID) {
+	if m.cfg.Offload.Enabled || m.tier.disks.Find(id) != nil {
+		return
 	}
-	return d
+	m.mounting.Lock() // it neither goes nor falls silent meanwhile
+	defer m.mounting.Unlock()
+	if m.known(id) == errcode.OK {
+		m.tier.disks.Register(id, false).Suspend(m.clients.State(id) != client.Active)
+	}
 }
 
 // addDisk gives an object a replica on a client's disk. It keeps the one it has, unless nobody can read it

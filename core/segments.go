@@ -191,6 +191,7 @@ func (m *Master) sweepClients() {
 			m.log.Debug("client without segments is gone", "client", id)
 		}
 	}
+	disks := m.closeDisks(s.Offline) // here, so that what a client mounts that comes back is another
 	m.mounting.Unlock()
 	if s.Stall > 0 {
 		m.log.Warn("liveness was not judged for a while; clients get that time back", "stall", time.Duration(s.Stall).Round(time.Millisecond))
@@ -198,7 +199,7 @@ func (m *Master) sweepClients() {
 	if s.Held > 0 {
 		m.log.Error("most clients seem gone at once; waiting one more TTL before dropping them", "clients", s.Held)
 	}
-	m.tierGone(s.Offline)
+	m.dropDisks(disks)
 	m.finishUnmount(gone...)
 	if len(s.Offline) > 0 && len(gone) == 0 {
 		m.recompute()

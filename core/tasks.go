@@ -40,7 +40,7 @@ func (m *Master) taskStats() TaskStats {
 func (m *Master) at() task.Time { return task.Time{Now: m.clock.Now(), Wall: m.wall()} }
 
 // CreateCopyTask asks the client that owns a replica of an object to copy it to the segments called
-// targets, and returns the task's id. It answers TenantNotRegistered, InvalidParams without targets,
+// targets, and returns the task's id. It answers TenantNotRegistered, InvalidParams without targets and for more than 1024,
 // ObjectNotFound, InvalidParams for a target that is not mounted, UnavailableInStatus for one that
 // takes no allocations and for an object that has no readable replica in memory, and TaskPendingLimitExceeded.
 func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segment.UUID, errcode.Code) {
@@ -48,7 +48,7 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 	if code != errcode.OK {
 		return segment.UUID{}, code
 	}
-	if len(targets) == 0 {
+	if len(targets) == 0 || len(targets) > mostTargets {
 		return segment.UUID{}, errcode.InvalidParams
 	}
 	var sources []*segment.Mounted

@@ -111,36 +111,44 @@ func (m *Master) suspendDisk(id segment.UUID, silent bool) {
 	}
 }
 
-// tierGone is told of clients that are gone for good. It is called without locks of shards.
-func (m *Master) tierGone(ids []segment.UUID) { m.removeDisks(ids) }
+// removeDisks ends disks and drops the replicas there. It returns how many there were. It is called without
+// locks.
+func (m *Master) removeDisks(ids ...segment.UUID) int {
+	gone := m.closeDisks(ids)
+	m.dropDisks(gone)
+	return len(gone)
+}
 
-// removeDisks ends disks and drops the replicas there. It returns how many there were.
-func (m *Master) removeDisks(ids []segment.UUID) int {
-	var gone []*tier.Disk
-	held := false
+// closeDisks ends disks: nothing is read there or asked of them any more. It is for dropDisks to do the rest.
+func (m *Master) closeDisks(ids []segment.UUID) (gone []*tier.Disk) {
 	for _, id := range ids {
 		if d := m.tier.disks.Remove(id); d != nil {
 			gone = append(gone, d)
-			held = held || d.Holds()
 		}
 	}
-	if len(gone) > 0 {
-		m.leaveMirrors(ids)
+	return gone
+}
+
+// dropDisks drops the replicas on disks that have been closed, and what their clients were to write there. It is called
+// without locks.
+func (m *Master) dropDisks(gone []*tier.Disk) {
+	if len(gone) == 0 {
+		return
 	}
-	if held {
+	m.leaveMirrors(gone)
+	if slices.ContainsFunc(gone, (*tier.Disk).Holds) {
 		m.dropGone()
 	}
 	for _, d := range gone {
 		d.Forget()
 	}
-	return len(gone)
 }
 
 // leaveMirrors ends the offloads that were waiting for no disks but some that are gone: nobody could.
-func (m *Master) leaveMirrors(gone []segment.UUID) {
+func (m *Master) leaveMirrors(gone []*tier.Disk) {
 	of := make(map[segment.UUID]bool, len(gone))
-	for _, id := range gone {
-		of[id] = true
+	for _, d := range gone {
+		of[d.Client] = true
 	}
 	lost := func(w *object.Work) bool {
 		return w.Slot == object.SlotOffload && slices.ContainsFunc(w.Mirrors, func(id segment.UUID) bool { return of[id] })

@@ -25,7 +25,12 @@ type Disk struct {
 	offloads   queue
 	promotions queue
 	stores     map[string]*segment.Mounted // by endpoint
+	tidyAt     int                         // how many of them there are when the empty ones are forgotten
 }
+
+// fewStores is how many endpoints a client's disk may have been read through before those are forgotten through which
+// nothing is. Clients have one.
+const fewStores = 64
 
 // Counts are events about the items that a client was to write to its disk.
 type Counts struct {
@@ -177,12 +182,29 @@ func (d *Disk) Store(endpoint string) *segment.Mounted {
 		endpoint = strings.Clone(endpoint)
 		s = segment.NewStore(d.Client, endpoint)
 		s.Suspend(d.silent)
+		d.tidy()
 		if d.stores == nil {
 			d.stores = make(map[string]*segment.Mounted)
 		}
 		d.stores[endpoint] = s
 	}
 	return s
+}
+
+// tidy forgets the stores where nothing is, if there are many. A replica that comes there at this moment is
+// gone. mu is held.
+func (d *Disk) tidy() {
+	if len(d.stores) < max(d.tidyAt, fewStores) {
+		return
+	}
+	for endpoint, s := range d.stores {
+		if s.Used() == 0 {
+			s.Close()
+			s.Forget()
+			delete(d.stores, endpoint)
+		}
+	}
+	d.tidyAt = 2 * len(d.stores)
 }
 
 // close ends the disk: what lies there is gone, and nothing waits any more.

@@ -79,6 +79,9 @@ func TestCancelTakesFromAllQueuesOrNone(t *testing.T) {
 	if disks.Cancel([]segment.UUID{id(2), id(1)}, "a", "k") {
 		t.Fatal("one client has it already, but it was taken back")
 	}
+	if !disks.Wait([]segment.UUID{id(1)}, "a", "k") || disks.Wait([]segment.UUID{id(1), id(2)}, "a", "k") || disks.Wait([]segment.UUID{id(1), id(3)}, "a", "k") {
+		t.Error("it waits for the first client, neither for the second nor for one that has no disk")
+	}
 	if got := keys(one.TakeOffloads(true)); got != "k " {
 		t.Errorf("the other client is handed out %q", got)
 	}
@@ -125,6 +128,23 @@ func TestStoresFollowTheirClient(t *testing.T) {
 	}
 	if disks.Remove(id(1)) != nil || disks.Find(id(1)) != nil {
 		t.Error("it is gone once")
+	}
+}
+
+// A client that names another endpoint in every report costs no more than what lies there.
+func TestEmptyStoresAreForgotten(t *testing.T) {
+	var disks tier.Disks
+	d := disks.Register(id(1), true)
+	used, empty := d.Store("used"), d.Store("empty")
+	held := used.Hold(8)
+	for n := range 1000 {
+		d.Store(fmt.Sprint(n))
+	}
+	if d.Store("used") != used || !used.Alive() || held.Seg() != used {
+		t.Error("a store with replicas is gone")
+	}
+	if empty.Alive() || d.Store("empty") == empty {
+		t.Error("an empty store of a thousand is still there")
 	}
 }
 
