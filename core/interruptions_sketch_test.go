@@ -259,17 +259,18 @@ func (s *sketch) upsert(client, size, n uint64, placed []uint64) errcode.Code {
 	if s.closed {
 		return errcode.TenantNotRegistered
 	}
+	switch { // nothing has changed then
+	case !s.exists:
+	case s.work != nil || s.promotion != nil || s.offload != nil && s.offload.taken:
+		return errcode.ObjectHasReplicationTask
+	case s.lease > s.now && s.count(func(r sketchReplica) bool { return r.disk && (r.complete || !s.writing()) }) > 0:
+		return errcode.ObjectHasLease
+	}
 	if s.exists && s.writing() {
 		s.park(unfinished, s.started+sketchRelease)
 		s.settle()
 	}
 	if s.exists {
-		if s.work != nil || s.promotion != nil || s.offload != nil && s.offload.taken {
-			return errcode.ObjectHasReplicationTask
-		}
-		if s.lease > s.now && s.count(onADisk) > 0 {
-			return errcode.ObjectHasLease
-		}
 		if size == s.size && s.lease <= s.now && s.count(inMemory) > 0 {
 			if s.count(func(r sketchReplica) bool { return s.clients[r.at].suspected }) > 0 {
 				return errcode.UnavailableInStatus
@@ -309,7 +310,7 @@ func (s *sketch) admit(client, size, n uint64, placed []uint64) errcode.Code {
 		s.park(all, s.now+sketchRelease)
 	}
 	s.exists, s.size, s.owner, s.started, s.lease = true, size, client, s.now, 0
-	s.committed, s.pending, s.replaced = 0, size*n, old
+	s.committed, s.pending, s.replaced = 0, size*uint64(len(placed)), old
 	s.replicas = nil
 	for _, at := range placed {
 		s.replicas = append(s.replicas, sketchReplica{at: at})

@@ -486,14 +486,17 @@ func TestEveryInterruption(t *testing.T) {
 
 // TestRandomInterruptions does operations, interruptions and endings in random order.
 // CORE_MODEL_OPS and CORE_MODEL_SEED are as for TestModel.
-func TestRandomInterruptions(t *testing.T) {
-	ops, seed := modelOps(t, 4000)
+func TestRandomInterruptions(t *testing.T) { walkRandomly(t, operations, interruptions, endings) }
+
+// walkRandomly does what TestRandomInterruptions says with some steps.
+func walkRandomly(t *testing.T, ops, ins, ends []step, change ...func(*core.Config)) {
+	n, seed := modelOps(t, 4000)
 	bothModes(t, func(t *testing.T, strict bool) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		for done := 0; done < ops && !t.Failed(); {
-			r := newRig(t, strict)
+		for done := 0; done < n && !t.Failed(); {
+			r := newRig(t, strict, change...)
 			for range 4 + random.IntN(30) {
-				r.randomly(random)
+				r.randomly(random, ops, ins, ends)
 				done++
 				if t.Failed() {
 					break
@@ -505,7 +508,7 @@ func TestRandomInterruptions(t *testing.T) {
 	})
 }
 
-func (r *rig) randomly(random *rand.Rand) {
+func (r *rig) randomly(random *rand.Rand, operations, interruptions, endings []step) {
 	var s step
 	switch n := random.IntN(10); {
 	case n < 3:

@@ -286,3 +286,12 @@ func TestEveryInterruptionOfTheDiskTier(t *testing.T) {
 		}
 	})
 }
+
+// TestRandomInterruptionsOfTheDiskTier is TestRandomInterruptions with what goes on with a client's disk.
+func TestRandomInterruptionsOfTheDiskTier(t *testing.T) {
+	ends := append([]step{
+		{"tier ended", func(r *rig) { r.finishTier(false) }},
+		{"tier failed", func(r *rig) { r.finishTier(true) }},
+	}, endings...)
+	walkRandomly(t, slices.Concat(tierOperations, operations), slices.Concat(tierInterruptions, interruptions), ends, withDisks)
+}

@@ -110,6 +110,7 @@ func (m *model) placed(o *modelObject, wanted uint64, names []string) bool {
 		}
 		o.at = append(o.at, s)
 	}
+	o.pending = o.size * uint64(len(o.at)) // what has found no memory costs nothing
 	return uint64(len(names)) == min(wanted, uint64(m.placeable()))
 }
 

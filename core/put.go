@@ -321,14 +321,15 @@ func (m *Master) admit(k *keeper, sh *object.Shard, h object.Hash, w *write, old
 	var onDevices []segment.Allocation
 	if w.config.NoFReplicaNum > 0 {
 		allocs, onDevices, err = m.withDevices(w, allocs, err)
-		if missing := w.config.ReplicaNum - uint64(len(allocs)); err == nil && missing > 0 {
-			k.account(sh).Release(missing * w.size) // what lies on a device only costs nothing
-			charge -= missing * w.size
-		}
 	}
 	if err != nil {
 		k.account(sh).Release(charge)
 		return out, 0, allocationCode(err)
+	}
+	missing := w.config.ReplicaNum - uint64(len(allocs))
+	if missing > 0 && (!m.cfg.Release0313 || w.config.NoFReplicaNum > 0) { // else it is when the write ends
+		k.account(sh).Release(missing * w.size) // what has found no memory costs nothing
+		charge -= missing * w.size
 	}
 	if uint64(len(allocs)) < w.config.ReplicaNum || uint64(len(onDevices)) < w.config.NoFReplicaNum {
 		m.counters.partial.Add(1)
