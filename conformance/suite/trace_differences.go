@@ -54,13 +54,22 @@ var (
 			d := history[len(history)-1]
 			return d.name == "PromotionObjectHeartbeat" && strings.HasPrefix(d.want, "[Promotion") && strings.HasPrefix(d.got, "[")
 		},
-		repair: func(ctx context.Context, d *done, ref, ours *side) error {
-			named := *d.op
-			for _, m := range queuedItem.FindAllStringSubmatch(d.want+d.got, -1) {
-				named.touches = append(named.touches, m[1]+"/"+m[2])
+		repair: wipeQueued,
+	}
+	staleOffload = &allowance{
+		row: "row 26", what: "what is removed leaves the queues of offloads, in the original it stays, with its size, where it was reported by somebody else",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			if d.name != "OffloadObjectHeartbeat" || !strings.HasPrefix(d.want, "[Offload") || !strings.HasPrefix(d.got, "[") {
+				return false
 			}
-			return wipeBoth(ctx, &done{op: &named, want: d.want, got: d.got}, ref, ours)
+			asked := make(map[string]bool)
+			for _, m := range queuedItem.FindAllStringSubmatch(d.want, -1) {
+				asked[m[1]+"/"+m[2]] = true
+			}
+			return !slices.ContainsFunc(queuedItem.FindAllStringSubmatch(d.got, -1), func(m []string) bool { return !asked[m[1]+"/"+m[2]] })
 		},
+		repair: wipeQueued,
 	}
 	besideDisk = &allowance{
 		row: "row 27", what: "an upsert in place beside a replica on a client's disk, which stays unfinished in the original",
@@ -193,10 +202,19 @@ var lostWrite = &allowance{
 	repair: wipeBoth,
 }
 
+// wipeQueued makes an end of the objects that either side has handed out.
+func wipeQueued(ctx context.Context, d *done, ref, ours *side) error {
+	named := *d.op
+	for _, m := range queuedItem.FindAllStringSubmatch(d.want+d.got, -1) {
+		named.touches = append(named.touches, m[1]+"/"+m[2])
+	}
+	return wipeBoth(ctx, &done{op: &named, want: d.want, got: d.got}, ref, ours)
+}
+
 // passedOver stands for what the caller doesn't want to hear of.
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
-var allowances = []*allowance{oldForm, lostTarget, staleItem, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
+var allowances = []*allowance{oldForm, lostTarget, staleItem, staleOffload, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
 
 // elements are the parts of a list that is an answer.
 func elements(answer string) []string {
