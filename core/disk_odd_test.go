@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
@@ -77,5 +78,34 @@ func TestOddReports(t *testing.T) {
 	m.AdminReplicas("t", "many", &list)
 	if len(list.Replicas) != 1 || list.Replicas[0].Location.LocalDisk.Endpoint != "0" {
 		t.Errorf("replicas %+v", list.Replicas)
+	}
+}
+
+// Devices of any place and size, which their client may state as it likes.
+func TestOddDevices(t *testing.T) {
+	m := mastertest.New(t, withNoF, mastertest.NoPoolEviction)
+	m.Mount(1, "a", mega)
+	for i, d := range []core.NoFSegment{
+		{Base: math.MaxUint64, Size: math.MaxUint64, Endpoint: "1"},
+		{Base: 1 << 63, Size: 1 << 63, Endpoint: "2"},
+		{Size: 1, Endpoint: ""},
+	} {
+		d.ID, d.Name = mastertest.ID(uint64(10+i)), fmt.Sprint("d", i)
+		wantCode(t, "mount", m.MountNoFSegment(d, mastertest.ID(1)), errcode.OK)
+	}
+	for i, c := range []struct {
+		size, nof uint64
+		want      errcode.Code
+	}{
+		{1, 1 << 63, errcode.NoAvailableHandle}, {1, 3, errcode.OK}, {1 << 40, 2, errcode.OK}, {1, 0, errcode.InvalidParams}, {0, 1, errcode.InvalidParams},
+	} {
+		wantCode(t, fmt.Sprint(c), m.Put("t", fmt.Sprint(i), c.size, replicas(0, c.nof)), c.want)
+	}
+	m.Advance(10 * time.Second)
+	for n := range uint64(3) {
+		wantCode(t, "unmount", m.UnmountNoFSegment(mastertest.ID(10+n), mastertest.ID(1)), errcode.OK)
+	}
+	if m.Has("t", "1") || m.Stats().NoF.AllocatedBytes != 0 {
+		t.Errorf("%+v", m.Stats().NoF)
 	}
 }

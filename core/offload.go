@@ -212,10 +212,14 @@ func (m *Master) knowDisk(id segment.UUID) {
 	if m.cfg.Offload.Enabled || m.tier.disks.Find(id) != nil {
 		return
 	}
-	m.mounting.Lock() // it neither goes nor falls silent meanwhile
+	m.mounting.Lock() // it is not given up meanwhile
 	defer m.mounting.Unlock()
 	if m.known(id) == errcode.OK {
-		m.tier.disks.Register(id, false).Suspend(m.clients.State(id) != client.Active)
+		d := m.tier.disks.Register(id, false)
+		d.Suspend(m.clients.State(id) != client.Active)
+		if m.clients.State(id) == client.Active { // it pinged in between
+			d.Suspend(false)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func (sh *Shard) pin(o *Object, w *Work, by int16) {
 // Going reports whether a work is still what the object is busy with.
 func (sh *Shard) Going(o *Object, w *Work) bool { return sh.Work(o, w.Slot) == w }
 
-// works remembers the works of a shard, oldest first, so that those which nobody ends are found
+// works remembers the works of a shard in the order they began, so that those which nobody ends are found
 // without looking at every object.
 type works struct {
 	entries []workEntry
@@ -160,37 +160,46 @@ func (s *Space) WorksBefore(instant int64) []WorkDue {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.Lock()
-		kept := sh.works.entries[:0]
+		past := 0
 		for _, e := range sh.works.entries {
-			switch {
-			case !sh.going(e):
-			case e.started < instant:
+			if sh.going(e) {
+				if e.started >= instant {
+					s.oldestWork.lower(e.started)
+					break
+				}
 				due = append(due, WorkDue{e.o, e.work})
-			default:
-				kept = append(kept, e)
-				s.oldestWork.lower(e.started)
 			}
+			past++
 		}
-		clear(sh.works.entries[len(kept):])
-		sh.works.entries = kept
+		clear(sh.works.entries[:past])
+		sh.works.entries = sh.works.entries[past:]
 		sh.Unlock()
 	}
 	return due
 }
 
-// WorksThat returns the works that match now; match is called with a shard locked, one after the
-// other. The caller checks under the shard's lock that each still goes on.
+// worksBite is how many works are looked at under one lock.
+const worksBite = 1024
+
+// WorksThat returns works that match; match is called with a shard locked, one after the other, and has to be
+// true of no work that begins meanwhile. The caller checks under the shard's lock that each still goes on.
 func (s *Space) WorksThat(match func(*Work) bool) []WorkDue {
 	var all []WorkDue
 	for i := range s.shards {
 		sh := &s.shards[i]
-		sh.RLock()
-		for _, e := range sh.works.entries {
-			if sh.going(e) && match(e.work) {
-				all = append(all, WorkDue{e.o, e.work})
+		// From the end, as entries only ever move towards the beginning between two bites.
+		for end := math.MaxInt; end > 0; {
+			sh.RLock()
+			end = min(end, len(sh.works.entries))
+			begin := max(end-worksBite, 0)
+			for _, e := range sh.works.entries[begin:end] {
+				if sh.going(e) && match(e.work) {
+					all = append(all, WorkDue{e.o, e.work})
+				}
 			}
+			sh.RUnlock()
+			end = begin
 		}
-		sh.RUnlock()
 	}
 	return all
 }
