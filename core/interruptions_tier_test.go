@@ -181,7 +181,9 @@ func (r *rig) takeOffloads() {
 
 func (r *rig) notify(client uint64, size int64) {
 	if client == rigDisk && r.s.offload != nil && !r.s.offload.taken {
-		r.takeOffloads() // nobody writes what he hasn't been told of
+		if r.takeOffloads(); !r.s.offload.taken {
+			return // nobody writes what he hasn't been told of
+		}
 	}
 	name := r.tenant
 	r.same(r.m.NotifyOffload(mastertest.ID(client), []core.DiskReport{{Tenant: name, Key: "k", Size: size, Endpoint: "d"}}), r.s.notify(client, size), "report of %d bytes by %d", size, client)
