@@ -141,7 +141,6 @@ func (s *sketch) settle() {
 
 func all(sketchReplica) bool           { return true }
 func inMemory(r sketchReplica) bool    { return !r.disk }
-func onADisk(r sketchReplica) bool     { return r.disk }
 func ofCopy(r sketchReplica) bool      { return r.staged && !r.promoted }
 func ofPromotion(r sketchReplica) bool { return r.staged && r.promoted }
 func unfinished(r sketchReplica) bool  { return !r.complete && !r.staged }
