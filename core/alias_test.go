@@ -108,3 +108,30 @@ func TestNothingIsKeptOfTheFrame(t *testing.T) {
 		t.Errorf("segment by name: %d %v", used, code)
 	}
 }
+
+// TestHeatKeepsNothingOfTheFrame reads two objects in turn, each time with the name in a buffer that is
+// overwritten afterwards: both become hot.
+func TestHeatKeepsNothingOfTheFrame(t *testing.T) {
+	m := hotMaster(t, 2)
+	f := newFrame()
+	for _, key := range []string{"hot", "late"} {
+		m.MustPut("t", key, 1000, mastertest.Prefer("a"))
+	}
+	for range 12 {
+		for _, key := range []string{"hot", "late"} {
+			var list object.ReplicaList
+			if code := m.GetReplicaList(f.text("t"), f.text(key), &list); code != errcode.OK {
+				t.Fatal(code)
+			}
+			f.reuse()
+		}
+	}
+	var keys []string
+	for _, w := range asked(t, m) {
+		keys = append(keys, w.key)
+	}
+	slices.Sort(keys)
+	if !slices.Equal(keys, []string{"hot", "late"}) {
+		t.Errorf("copies are wanted of %q", keys)
+	}
+}

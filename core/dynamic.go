@@ -57,7 +57,7 @@ const heatStripes = 64
 
 type heatStripe struct {
 	mu   sync.Mutex // a leaf
-	keys map[objectName]heatCount
+	keys map[objectName]*heatCount // an entry is not stored again: that would store the name anew, which may alias a request
 	_    [40]byte
 }
 
@@ -91,7 +91,7 @@ func newDynamic(c *DynamicReplicationConfig) *dynamic {
 		pauses:    make(map[objectName]int64),
 	}
 	for i := range d.heat {
-		d.heat[i].keys = make(map[objectName]heatCount)
+		d.heat[i].keys = make(map[objectName]*heatCount)
 	}
 	return d
 }
@@ -120,19 +120,18 @@ func (d *dynamic) count(n objectName, now int64) bool {
 	s := d.stripe(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, known := s.keys[n]
-	if !known {
+	c := s.keys[n]
+	if c == nil {
 		if d.counted.Load() >= dynamicKeys {
 			return false // the step makes room
 		}
 		d.counted.Add(1)
-		n = objectName{strings.Clone(n.tenant), strings.Clone(n.key)}
-	}
-	if !known || now-c.since >= d.window {
-		c = heatCount{since: now}
+		c = &heatCount{since: now}
+		s.keys[objectName{strings.Clone(n.tenant), strings.Clone(n.key)}] = c
+	} else if now-c.since >= d.window {
+		*c = heatCount{since: now}
 	}
 	c.reads++
-	s.keys[n] = c
 	return c.reads == d.threshold
 }
 
@@ -142,7 +141,7 @@ func (d *dynamic) isHot(n objectName, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.keys[n]
-	return now-c.since < d.window && c.reads >= d.threshold
+	return c != nil && now-c.since < d.window && c.reads >= d.threshold
 }
 
 // sweep forgets pauses that are over and the counts of windows that have ended, once a second.
