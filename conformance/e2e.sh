@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 smoke=${1:-}
 case "$smoke" in
-"") edits=500 kills=200 changes=500 storm=1000 during=10s faults=1000 cluster=1000 writing=1m frames=1000000 documents=1000 operations=1000000 ;;
---smoke) edits=20 kills=10 changes=50 storm=200 during=2s faults=1 cluster=1 writing=5s frames=50000 documents=40 operations=100000 ;;
+"") edits=500 kills=200 changes=500 storm=1000 during=10s faults=1000 cluster=1000 writing=1m frames=1000000 documents=1000 operations=1000000 traced=200000 ;;
+--smoke) edits=20 kills=10 changes=50 storm=200 during=2s faults=1 cluster=1 writing=5s frames=50000 documents=40 operations=100000 traced=20000 ;;
 *) echo "usage: conformance/e2e.sh [--smoke]" >&2; exit 2 ;;
 esac
 go build -o bin/ ./cmd/... ./conformance/suite
@@ -20,10 +20,16 @@ bin/suite etcd-faults -members 3 -rounds "$cluster"
 bin/suite etcd-writers -during "$writing"
 bin/suite etcd-size
 bin/suite bad-input -frames "$frames" -most "$documents"
+conformance/kvevents.sh
+export MOONCAKE_CLIENTS=${MOONCAKE_CLIENTS:-$PWD/.cache/clients}
+conformance/install.sh "$MOONCAKE_CLIENTS"
+bin/suite trace -seed 1 -ops "$traced"
 if [ -z "$smoke" ]; then
   CORE_MODEL_OPS=$operations go test -race -count 1 -timeout 60m -run 'Model' ./core
   conformance/fuzz.sh 10000000x
+  bin/suite trace -timed
   conformance/run.sh
+  conformance/load.sh
   conformance/bench-compare.sh
   conformance/perf.sh
 else
