@@ -242,7 +242,7 @@ func (s *sketch) put(client, size, n uint64, placed []uint64) errcode.Code {
 	}
 	if s.exists {
 		if !s.writing() || s.now <= s.started+sketchDiscard || s.count(func(r sketchReplica) bool { return r.complete }) > 0 {
-			if !s.writing() && s.readable() > 0 {
+			if s.readable() > 0 {
 				s.lease = max(s.lease, s.now+sketchTTL) // who hears that it is there is going to read it
 			}
 			return errcode.ObjectAlreadyExists

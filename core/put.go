@@ -264,7 +264,7 @@ func (m *Master) enter(k *keeper, sh *object.Shard, h object.Hash, w *write, out
 		return out, 0, errcode.UnavailableInStatus
 	}
 	if o := m.current(k, sh, h, w.key); o != nil && !m.abandoned(k, sh, o) {
-		if !o.InFlight() && !m.cfg.Release0313 && sh.Readable(o) {
+		if !m.cfg.Release0313 && sh.Readable(o) {
 			sh.Lease(o, w.now, m.cfg.LeaseTTL.Nanoseconds()) // who finds it written already is going to read it
 		}
 		if w.batch {
