@@ -56,7 +56,7 @@ type dynamic struct {
 const heatStripes = 64
 
 type heatStripe struct {
-	mu   sync.Mutex // a leaf
+	mu   sync.Mutex                // a leaf
 	keys map[objectName]*heatCount // an entry is not stored again: that would store the name anew, which may alias a request
 	_    [40]byte
 }

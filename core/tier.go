@@ -54,8 +54,10 @@ func (m *Master) tierLost(k *keeper, sh *object.Shard, o *object.Object, w *obje
 func (m *Master) tierExpired(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) {
 	if w.Slot == object.SlotPromotion {
 		m.tier.promoted.expired.Add(1)
+		m.tierEnded(k, sh, o, w)
+		return
 	}
-	m.tierEnded(k, sh, o, w)
+	m.offloadEnded(k, w) // who has not asked for it yet may still have it
 }
 
 // tierEnded takes a promotion or offload that is over out of the queues in which its client has

@@ -71,6 +71,46 @@ var (
 		},
 		repair: wipeQueued,
 	}
+	keptOffload = &allowance{
+		row: "row 3", what: "an upsert refused with -706 leaves the object's offload, the original has dropped it",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			if d.name != "OffloadObjectHeartbeat" || !strings.HasPrefix(d.got, "[Offload") || !strings.HasPrefix(d.want, "[") {
+				return false
+			}
+			asked := make(map[string]bool)
+			for _, m := range queuedItem.FindAllStringSubmatch(d.want, -1) {
+				asked[m[1]+"/"+m[2]] = true
+			}
+			return !slices.ContainsFunc(queuedItem.FindAllStringSubmatch(d.got, -1), func(m []string) bool {
+				return !asked[m[1]+"/"+m[2]] && !slices.ContainsFunc(history, func(h *done) bool {
+					return strings.HasSuffix(h.name, "UpsertStart") && strings.Contains(h.want, "OBJECT_HAS_LEASE") && slices.Contains(h.touches, m[1]+"/"+m[2])
+				})
+			})
+		},
+		repair: wipeQueued,
+	}
+	lostMirror = &allowance{
+		row: "row 37", what: "an offload ends with the disk it was for, in the original it keeps upserts out until the release timeout",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			const busy = "OBJECT_HAS_REPLICATION_TASK"
+			if !strings.HasSuffix(d.name, "UpsertStart") || !slices.ContainsFunc(history, func(h *done) bool { return h.name == "UnmountLocalDiskSegment" }) {
+				return false
+			}
+			if !strings.HasPrefix(d.name, "Batch") {
+				return strings.HasPrefix(d.want, busy) && strings.HasPrefix(d.got, "[Replica")
+			}
+			want, got := elements(d.want), elements(d.got)
+			for i := range want {
+				if len(got) != len(want) || want[i] != got[i] && !(strings.HasPrefix(want[i], busy) && strings.HasPrefix(got[i], "[Replica")) {
+					return false
+				}
+			}
+			return true
+		},
+		repair: wipeBoth,
+	}
 	besideDisk = &allowance{
 		row: "row 27", what: "an upsert in place beside a replica on a client's disk, which stays unfinished in the original",
 		match:  func(*traceConfig, []*done) bool { return false }, // see onDisk
@@ -214,7 +254,7 @@ func wipeQueued(ctx context.Context, d *done, ref, ours *side) error {
 // passedOver stands for what the caller doesn't want to hear of.
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
-var allowances = []*allowance{oldForm, lostTarget, staleItem, staleOffload, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
+var allowances = []*allowance{oldForm, lostTarget, staleItem, staleOffload, keptOffload, lostMirror, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
 
 // elements are the parts of a list that is an answer.
 func elements(answer string) []string {

@@ -110,6 +110,9 @@ func (q *Queue) Fetch(client segment.UUID, n uint64, now Time) []Assignment {
 	return out
 }
 
+// maxMessage is how much of what a client says about a task is kept, in bytes.
+const maxMessage = 64 << 10
+
 // Complete ends a task as its client says. One that has ended already stays as it is. It fails
 // with ErrNotFinal, ErrNotFound and ErrForeign, in this order.
 func (q *Queue) Complete(client segment.UUID, c Completion, now Time) error {
@@ -125,7 +128,7 @@ func (q *Queue) Complete(client segment.UUID, c Completion, now Time) error {
 	case e.AssignedClient != client:
 		return ErrForeign
 	case !e.Status.Final():
-		q.finish(e, c.Status, strings.Clone(c.Message), now)
+		q.finish(e, c.Status, strings.Clone(c.Message[:min(len(c.Message), maxMessage)]), now)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -112,6 +113,21 @@ func TestMarkTaskComplete(t *testing.T) {
 	wantCounts(t, q, 0, 0, 2)
 	if got, want := q.Counts().Totals, (Totals{Created: 2, Fetched: 1, Succeeded: 1, Failed: 1}); got != want {
 		t.Errorf("totals %+v, want %+v", got, want)
+	}
+}
+
+// TestLongMessagesAreCut keeps as much of what a client says as there is room for.
+func TestLongMessagesAreCut(t *testing.T) {
+	q := NewQueue(Limits{MaxPending: 1, MaxProcessing: 1, MaxFinished: 1})
+	id, client := segment.UUID{First: 1}, segment.UUID{First: 2}
+	if err := q.Submit(id, client, Copy, "{}", Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Complete(client, Completion{ID: id, Status: Success, Message: strings.Repeat("x", 1<<20)}, Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := q.Find(id); err != nil || len(v.Message) != 64<<10 {
+		t.Errorf("%d bytes are kept, %v", len(v.Message), err)
 	}
 }
 
