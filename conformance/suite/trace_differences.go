@@ -95,19 +95,44 @@ var (
 		match: func(_ *traceConfig, history []*done) bool {
 			d := history[len(history)-1]
 			const busy = "OBJECT_HAS_REPLICATION_TASK"
+			free := func(got string) bool {
+				return strings.HasPrefix(got, "[Replica") || strings.HasPrefix(got, "OBJECT_HAS_LEASE")
+			}
 			if !strings.HasSuffix(d.name, "UpsertStart") || !slices.ContainsFunc(history, func(h *done) bool { return h.name == "UnmountLocalDiskSegment" }) {
 				return false
 			}
 			if !strings.HasPrefix(d.name, "Batch") {
-				return strings.HasPrefix(d.want, busy) && strings.HasPrefix(d.got, "[Replica")
+				return strings.HasPrefix(d.want, busy) && free(d.got)
 			}
 			want, got := elements(d.want), elements(d.got)
 			for i := range want {
-				if len(got) != len(want) || want[i] != got[i] && !(strings.HasPrefix(want[i], busy) && strings.HasPrefix(got[i], "[Replica")) {
+				if len(got) != len(want) || want[i] != got[i] && !(strings.HasPrefix(want[i], busy) && free(got[i])) {
 					return false
 				}
 			}
 			return true
+		},
+		repair: wipeBoth,
+	}
+	keptWrite = &allowance{
+		row: "row 3", what: "an upsert refused with -706 leaves the write that was under way, the original has dropped it",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			if !strings.HasSuffix(d.name, "End") && !strings.HasSuffix(d.name, "Revoke") && !strings.HasPrefix(d.name, "Remove") && d.name != "BatchRemove" {
+				return false
+			}
+			return earlier(history, d, func(h *done) bool {
+				return strings.HasSuffix(h.name, "UpsertStart") && strings.Contains(h.want, "OBJECT_HAS_LEASE")
+			})
+		},
+		repair: wipeBoth,
+	}
+	promoted = &allowance{
+		row: "row 26", what: "what is removed leaves the queue of promotions, so that the same key is being promoted when an upsert comes",
+		match: func(_ *traceConfig, history []*done) bool {
+			d := history[len(history)-1]
+			return strings.HasSuffix(d.name, "UpsertStart") && strings.Contains(d.got, "OBJECT_HAS_REPLICATION_TASK") && !strings.HasPrefix(d.want, "OBJECT_HAS_REPLICATION_TASK") &&
+				earlier(history, d, func(h *done) bool { return strings.HasPrefix(h.name, "Remove") || h.name == "BatchRemove" })
 		},
 		repair: wipeBoth,
 	}
@@ -211,7 +236,12 @@ var otherOrder = &allowance{
 		}
 		return sorted(d.want) == sorted(d.got)
 	},
-	repair: func(context.Context, *done, *side, *side) error { return nil },
+	repair: func(ctx context.Context, d *done, ref, ours *side) error {
+		if onDisk(d) { // which is a difference of its own
+			return wipeBoth(ctx, d, ref, ours)
+		}
+		return nil
+	},
 }
 
 var replicaList = regexp.MustCompile(`\[Replica\{[^\[\]]*\]`)
@@ -236,10 +266,17 @@ var lostWrite = &allowance{
 	row: "row 29", what: "a write whose memory is lost is over, in the original it stays unfinished and its object can't be pinned",
 	match: func(_ *traceConfig, history []*done) bool {
 		d := history[len(history)-1]
-		return d.name == "POST /api/v1/soft_pin" && strings.Contains(d.want, `"error_code":-703`) &&
+		return strings.HasPrefix(d.name, "POST /api/v1/soft_") && strings.Contains(d.want, `"error_code":-703`) &&
 			strings.ReplaceAll(d.want, `"error_code":-703`, `"error_code":0`) == strings.ReplaceAll(d.got, `"error_code":-703`, `"error_code":0`)
 	},
 	repair: wipeBoth,
+}
+
+// earlier reports whether an operation before d that touched one of its objects matches.
+func earlier(history []*done, d *done, match func(*done) bool) bool {
+	return slices.ContainsFunc(history[:len(history)-1], func(h *done) bool {
+		return match(h) && slices.ContainsFunc(h.touches, func(o string) bool { return slices.Contains(d.touches, o) })
+	})
 }
 
 // wipeQueued makes an end of the objects that either side has handed out.
@@ -254,7 +291,7 @@ func wipeQueued(ctx context.Context, d *done, ref, ours *side) error {
 // passedOver stands for what the caller doesn't want to hear of.
 var passedOver = &allowance{row: "-past", repair: wipeBoth}
 
-var allowances = []*allowance{oldForm, lostTarget, staleItem, staleOffload, keptOffload, lostMirror, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
+var allowances = []*allowance{oldForm, lostTarget, staleItem, staleOffload, keptOffload, keptWrite, promoted, lostMirror, besideDisk, diskOnly, lostWrite, refusedUpsert, bothCharged, preempted, otherSize, keptOut, batchCharged, leasedUpsert, otherOrder}
 
 // elements are the parts of a list that is an answer.
 func elements(answer string) []string {
