@@ -242,38 +242,38 @@ var farFlags = []Flag{
 
 	{
 		Name: "enable_kv_events", Kind: Bool, Default: "false", Group: GroupEvents,
-		Help:    "publish where objects can be read, see docs/kv-events.md",
-		bind:    func(c *Config) any { return &c.KVEvents.Enabled },
+		Help: "publish where objects can be read, see docs/kv-events.md",
+		bind: func(c *Config) any { return &c.KVEvents.Enabled },
 	},
 	{
 		Name: "kv_events_bind_endpoint", Kind: String, Default: "", Group: GroupEvents,
-		Help:    "where the publisher listens: tcp://address:port, with * for all addresses, or ipc://path; without one nothing is published",
-		bind:    func(c *Config) any { return &c.KVEvents.Endpoint },
+		Help: "where the publisher listens: tcp://address:port, with * for all addresses, or ipc://path; without one nothing is published",
+		bind: func(c *Config) any { return &c.KVEvents.Endpoint },
 	},
 	{
 		Name: "kv_events_backend_id", Kind: String, Default: "", Group: GroupEvents,
-		Help:    "name of this master in the events; without one nothing is published",
-		bind:    func(c *Config) any { return &c.KVEvents.BackendID },
+		Help: "name of this master in the events; without one nothing is published",
+		bind: func(c *Config) any { return &c.KVEvents.BackendID },
 	},
 	{
 		Name: "kv_events_queue_capacity", Kind: Uint32, Default: "65536", Group: GroupEvents,
-		Help:    "events that may wait, 0 = no limit; the oldest is dropped when it is full",
-		bind:    func(c *Config) any { return &c.KVEvents.QueueCapacity },
+		Help: "events that may wait, 0 = no limit; the oldest is dropped when it is full",
+		bind: func(c *Config) any { return &c.KVEvents.QueueCapacity },
 	},
 	{
 		Name: "kv_events_emit_legacy_compat", Kind: Bool, Default: "true", Group: GroupEvents,
-		Help:    "write the older field names too",
-		bind:    func(c *Config) any { return &c.KVEvents.Legacy },
+		Help: "write the older field names too",
+		bind: func(c *Config) any { return &c.KVEvents.Legacy },
 	},
 	{
 		Name: "kv_events_emit_object_key", Kind: Bool, Default: "true", Group: GroupEvents,
-		Help:    "write the object's key; without it only whole tenants are told of",
-		bind:    func(c *Config) any { return &c.KVEvents.ObjectKey },
+		Help: "write the object's key; without it only whole tenants are told of",
+		bind: func(c *Config) any { return &c.KVEvents.ObjectKey },
 	},
 	{
 		Name: "kv_events_model_name", Kind: String, Default: "", Group: GroupEvents,
-		Help:    "value of model_name in the events",
-		bind:    func(c *Config) any { return &c.KVEvents.ModelName },
+		Help: "value of model_name in the events",
+		bind: func(c *Config) any { return &c.KVEvents.ModelName },
 	},
 	{
 		Name: "kv_events_tenant_id", Kind: String, Default: "default", Group: GroupEvents, Effect: Neutral,
@@ -283,23 +283,23 @@ var farFlags = []Flag{
 	},
 	{
 		Name: "kv_events_additional_salt", Kind: String, Default: "", Group: GroupEvents,
-		Help:    "value of additional_salt in the events",
-		bind:    func(c *Config) any { return &c.KVEvents.Salt },
+		Help: "value of additional_salt in the events",
+		bind: func(c *Config) any { return &c.KVEvents.Salt },
 	},
 	{
 		Name: "kv_events_lora_name", Kind: String, Default: "", Group: GroupEvents,
-		Help:    "value of lora_name in the events",
-		bind:    func(c *Config) any { return &c.KVEvents.LoRA },
+		Help: "value of lora_name in the events",
+		bind: func(c *Config) any { return &c.KVEvents.LoRA },
 	},
 	{
 		Name: "kv_events_block_size", Kind: Uint32, Default: "0", Group: GroupEvents,
-		Help:    "value of block_size in the events",
-		bind:    func(c *Config) any { return &c.KVEvents.BlockSize },
+		Help: "value of block_size in the events",
+		bind: func(c *Config) any { return &c.KVEvents.BlockSize },
 	},
 	{
 		Name: "kv_events_dp_rank", Kind: Uint32, Default: "0", Group: GroupEvents,
-		Help:    "value of dp_rank in the events",
-		bind:    func(c *Config) any { return &c.KVEvents.DPRank },
+		Help: "value of dp_rank in the events",
+		bind: func(c *Config) any { return &c.KVEvents.DPRank },
 	},
 
 	{
@@ -361,8 +361,8 @@ var farFlags = []Flag{
 
 	{
 		Name: "weight_import_idle_timeout_ms", Kind: Uint64, Default: "300000", Group: GroupWeights, unit: time.Millisecond,
-		Help:    "milliseconds without a write after which an import of weights is given up; looked at every 30 s",
-		bind:    func(c *Config) any { return &c.Weights.ImportIdleTimeout },
+		Help: "milliseconds without a write after which an import of weights is given up; looked at every 30 s",
+		bind: func(c *Config) any { return &c.Weights.ImportIdleTimeout },
 	},
 	{
 		Name: "weight_management_oplog_capability_confirmed", Kind: Bool, Default: "false", Group: GroupWeights, Effect: Waiting,
