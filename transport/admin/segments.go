@@ -39,14 +39,15 @@ func (s *Server) getSegmentsDetail(w http.ResponseWriter, _ *http.Request) {
 		b = stringField(b, "te_endpoint", v.Info.Endpoint)
 		b = stringField(b, "protocol", v.Info.Protocol)
 		b = stringField(b, "status", v.Status.String())
+		used, capacity := v.Used, v.Capacity
 		if v.Status != segment.StatusOK {
-			v.Used, v.Capacity = 0, 0 // it is not among those that take allocations
+			used, capacity = 0, 0 // it is not among those that take allocations
 		}
-		b = uintField(b, "allocator_used_bytes", v.Used)
-		b = uintField(b, "allocator_capacity_bytes", v.Capacity)
+		b = uintField(b, "allocator_used_bytes", used)
+		b = uintField(b, "allocator_capacity_bytes", capacity)
 		percent := 0.0
-		if v.Capacity > 0 {
-			percent = float64(v.Used) / float64(v.Capacity) * 100
+		if capacity > 0 {
+			percent = float64(used) / float64(capacity) * 100
 		}
 		b = append(floatField(b, "allocator_usage_percent", percent), '}')
 	}
