@@ -125,8 +125,8 @@ func TestRoutes(t *testing.T) {
 		{"GET /get_segments_detail", okJSON(`{"total_segments":2,"segments":[{"segment_name":"10.0.0.6:1","segment_id":"6-6","client_id":"5-6","base_address":"0x7e0000000000",` +
 			`"size_bytes":536870912,"size_human":"0.5 GiB","te_endpoint":"10.0.0.6:1","protocol":"tcp","status":"OK","allocator_used_bytes":2097152,` +
 			`"allocator_capacity_bytes":536870912,"allocator_usage_percent":3.90625E-1},{"segment_name":"a b","segment_id":"18446744073709551615-1","client_id":"0-0",` +
-			`"base_address":"0x0","size_bytes":33554432,"size_human":"0.03125 GiB","te_endpoint":"e","protocol":"rdma","status":"DRAINING","allocator_used_bytes":600000,` +
-			`"allocator_capacity_bytes":33554432,"allocator_usage_percent":1.7881393432617188E0}]}`)},
+			`"base_address":"0x0","size_bytes":33554432,"size_human":"0.03125 GiB","te_endpoint":"e","protocol":"rdma","status":"DRAINING","allocator_used_bytes":0,` +
+			`"allocator_capacity_bytes":0,"allocator_usage_percent":0E0}]}`)},
 		{"GET /query_segment?segment=10.0.0.6:1", reply{200, typeScrape, "10.0.0.6:1\nUsed(bytes): 2097152\nCapacity(bytes) : 536870912\n"}},
 		{"GET /query_segment?segment=a%20b", reply{200, typeScrape, "a b\nUsed(bytes): 600000\nCapacity(bytes) : 33554432\n"}},
 		{"GET /query_segment?segment=x", reply{500, typeScrape, "Failed to query segment"}},
