@@ -101,22 +101,42 @@ func operator(t *testing.T, place string, change ...func(*clientv3.Config)) *cli
 	return c
 }
 
-// put writes a value; a cluster that is electing is asked again.
+// put writes a value; a cluster that is electing is asked again. A write that was given up may still be made,
+// when a member comes back that has it: so it is one of the version that was there.
 func put(t *testing.T, c *clientv3.Client, key, value string) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for {
-		try, end := context.WithTimeout(ctx, 2*time.Second)
-		r, err := c.Put(try, key, value)
-		end()
-		if err == nil {
-			return r.Header.Revision
+	for tried := false; ; tried = true {
+		revision, err := putOnce(ctx, c, key, value, tried)
+		if err == nil && revision > 0 {
+			return revision
 		}
 		if ctx.Err() != nil || status.Code(err) == codes.InvalidArgument {
 			t.Fatal(err)
 		}
 	}
+}
+
+// putOnce writes a value over what is there, and returns 0 if somebody else was quicker.
+func putOnce(ctx context.Context, c *clientv3.Client, key, value string, tried bool) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	there, err := c.Get(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	var version int64
+	for _, kv := range there.Kvs {
+		if version = kv.ModRevision; tried && string(kv.Value) == value {
+			return there.Header.Revision, nil // the try before was made after all
+		}
+	}
+	r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", version)).Then(clientv3.OpPut(key, value)).Commit()
+	if err != nil || !r.Succeeded {
+		return 0, err
+	}
+	return r.Header.Revision, nil
 }
 
 func remove(t *testing.T, c *clientv3.Client, key string) {

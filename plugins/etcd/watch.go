@@ -51,9 +51,6 @@ type watch struct {
 	late    int    // watches in a row that have not begun
 }
 
-// confirmations is how often an older state of the same cluster is read again before it is believed.
-const confirmations = 2
-
 // run reads and watches in turns until ctx or the link ends.
 func (w *watch) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -61,11 +58,6 @@ func (w *watch) run(ctx context.Context) {
 	defer context.AfterFunc(w.ctx, cancel)()
 	for ctx.Err() == nil && w.ctx.Err() == nil {
 		f, err := w.read(ctx)
-		for n := 0; err == nil && n < confirmations && f.cluster == w.cluster && f.at < w.at; n++ {
-			// A member that was away may answer from before; one restored from a backup says it again.
-			w.rest(ctx, anotherAfter)
-			f, err = w.read(ctx)
-		}
 		if err != nil {
 			if ctx.Err() == nil && w.ctx.Err() == nil {
 				w.failed(ctx, err)
