@@ -12,21 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/mastertest"
 	seg "github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
-	"github.com/mooncake-go/mooncake-master/transport"
-	"github.com/mooncake-go/mooncake-master/transport/rpc"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/transporttest"
 )
-
-type steady struct{ start time.Time }
-
-func (c steady) Now() int64 { return int64(time.Since(c.start) + time.Hour) }
 
 // pool is a master and hosts that lend it memory.
 type pool struct {
@@ -40,36 +33,8 @@ const lent = 32 << 20 // bytes of each host
 // newPool serves a master for the tenants a, of ten megabytes, and b, to which so many hosts lend memory.
 func newPool(t *testing.T, hosts int) *pool {
 	t.Helper()
-	cfg := core.Default()
-	cfg.MultiTenant, cfg.LeaseTTL = true, time.Millisecond
-	m, err := core.New(cfg, core.Deps{Clock: steady{time.Now()}, Rand: mastertest.NewRand(1), Log: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &pool{Master: m}
-	t.Cleanup(func() {
-		if err := m.Check(); err != nil {
-			t.Errorf("invariants at the end of the test: %v", err)
-		}
-	})
-	s, err := rpc.NewServer(rpc.Options{Now: time.Now, Poison: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport.Bind(s, m)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
-	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
-	p.address = l.Addr().String()
+	m, address := transporttest.Serve(t, time.Now, func(cfg *core.Config) { cfg.MultiTenant, cfg.LeaseTTL = true, time.Millisecond })
+	p := &pool{Master: m, address: address}
 	for i := range hosts {
 		p.lend(t, uint64(i+1))
 	}
@@ -232,6 +197,30 @@ func TestAnotherReplicaIsRead(t *testing.T) {
 	}
 	if got := p.charged("a"); got != 10 {
 		t.Errorf("%d bytes are charged, want those of k", got)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	p := newPool(t, 2)
+	c, ctx := p.client(t, "a"), t.Context()
+	for _, name := range []string{"seg2", "seg1"} {
+		if err := c.Put(ctx, name, []byte("x"), Prefer(name)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Stat(ctx, name)
+		if err != nil || s.Replicas[0].Location.Memory.Buffer.Endpoint != p.hosts[name[3]-'1'].Name() {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	if err := c.Put(ctx, "soft", value(1<<20, 0), SoftPin(time.Hour)); err != nil || p.Stats().SoftPinnedKeys != 1 {
+		t.Errorf("%v, %d soft pins", err, p.Stats().SoftPinnedKeys)
+	}
+	if err := c.Put(ctx, "hard", value(6<<20, 0), HardPin); err != nil {
+		t.Fatal(err)
+	}
+	// Of ten megabytes six are pinned for good: there is no room for five more, whatever else goes.
+	if err := c.Put(ctx, "big", value(5<<20, 0)); !errors.Is(err, errcode.TenantQuotaExceeded) {
+		t.Errorf("%v", err)
 	}
 }
 

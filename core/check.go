@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
@@ -17,7 +18,7 @@ func (m *Master) Check() error {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	used := make(map[*segment.Mounted]uint64)
 	m.keepers(func(k *keeper) {
-		var writes int
+		var there object.Numbers
 		bytes := k.charged(func(sh *object.Shard, o *object.Object, why string) {
 			fail("tenant %q key %q: %s (%d bytes, %d replicas, ledger %+v)", k.name, sh.KeyCopy(o), why, o.Size, len(sh.Replicas(o)), o.Ledger)
 		})
@@ -29,9 +30,18 @@ func (m *Master) Check() error {
 			sh.RLock()
 			sh.Each(func(o *object.Object) {
 				if o.InFlight() {
-					writes++
+					there.Writes++
 				} else if !o.HardPin && sh.InMemory(o) && !k.space.Order.Contains(o) {
 					fail("tenant %q key %q is not in line for eviction", k.name, sh.KeyCopy(o))
+				}
+				there.Objects++
+				if slices.ContainsFunc(sh.Replicas(o), func(r object.Replica) bool { return r.Kind == object.KindMemory }) {
+					there.InMemory++
+				}
+				for _, slot := range workSlots {
+					if sh.Work(o, slot) != nil {
+						there.Works[slot]++
+					}
 				}
 				if why := worksAddUp(sh, o); why != "" {
 					fail("tenant %q key %q: %s", k.name, sh.KeyCopy(o), why)
@@ -44,8 +54,8 @@ func (m *Master) Check() error {
 			})
 			sh.RUnlock()
 		}
-		if got := k.space.WritesInFlight(); got != writes {
-			fail("tenant %q counts %d writes in flight, has %d", k.name, got, writes)
+		if got := k.space.Numbers(); got != there {
+			fail("tenant %q counts %+v, has %+v", k.name, got, there)
 		}
 	})
 	m.parked.each(func(a segment.Allocation) {
@@ -70,7 +80,7 @@ func (m *Master) Check() error {
 // works read from them, or that a staged replica has no work.
 func worksAddUp(sh *object.Shard, o *object.Object) string {
 	pins, staged := make(map[uint64]int16), make(map[uint64]bool)
-	for _, slot := range []object.WorkSlot{object.SlotReplication, object.SlotPromotion, object.SlotOffload} {
+	for _, slot := range workSlots {
 		if w := sh.Work(o, slot); w != nil {
 			for _, id := range w.Sources {
 				pins[id]++

@@ -113,6 +113,19 @@ func (m *Master) known(id segment.UUID) errcode.Code {
 	return errcode.OK
 }
 
+// gated finds the tenant of a call about an object, which has to be one with objects, of a client that gate
+// has to let pass.
+func (m *Master) gated(tenantName string, id segment.UUID, gate func(segment.UUID) errcode.Code) (*keeper, errcode.Code) {
+	k, code := m.request(tenantName)
+	if code == errcode.OK {
+		code = gate(id)
+	}
+	if code == errcode.OK && k == nil {
+		code = errcode.ObjectNotFound
+	}
+	return k, code
+}
+
 // placeableTargets says what is wrong with the names of segments that something is to be written to.
 func (m *Master) placeableTargets(names []string) errcode.Code {
 	for _, name := range names {
@@ -227,7 +240,7 @@ func replicaOn(sh *object.Shard, o *object.Object, name string, match func(*obje
 // InvalidVersion when the master wanted it, and ReplicaIsGone when the source, or one of the targets, was lost meanwhile; of the
 // targets those that are left are kept if the source is there.
 func (m *Master) CopyEnd(id segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: id}, m.completeCopy)
+	return m.endReplication(tenantName, key, &replication{client: id}, m.completeReplication)
 }
 
 // CopyRevoke takes a copy of the client back. Codes are those of CopyEnd.
@@ -239,7 +252,7 @@ func (m *Master) CopyRevoke(id segment.UUID, tenantName, key string) errcode.Cod
 // The source's memory is kept for the release timeout, since somebody may be reading it. Codes are
 // those of CopyEnd; when the source or the target was lost meanwhile, what is left stays as it was.
 func (m *Master) MoveEnd(id segment.UUID, tenantName, key string) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: id, move: true}, m.completeMove)
+	return m.endReplication(tenantName, key, &replication{client: id, move: true}, m.completeReplication)
 }
 
 // MoveRevoke takes a move of the client back. Codes are those of MoveEnd.
@@ -249,15 +262,9 @@ func (m *Master) MoveRevoke(id segment.UUID, tenantName, key string) errcode.Cod
 
 // endReplication ends what q says, if it is what goes on with the object, in the given way.
 func (m *Master) endReplication(tenantName, key string, q *replication, end func(*keeper, *object.Shard, *object.Object, *object.Work) errcode.Code) errcode.Code {
-	k, code := m.request(tenantName)
-	if code == errcode.OK {
-		code = m.known(q.client)
-	}
+	k, code := m.gated(tenantName, q.client, m.known)
 	if code != errcode.OK {
 		return code
-	}
-	if k == nil {
-		return errcode.ObjectNotFound
 	}
 	sh, h := k.space.Locate(key)
 	sh.Lock()
@@ -289,34 +296,25 @@ func (m *Master) revokeReplication(k *keeper, sh *object.Shard, o *object.Object
 	return errcode.OK
 }
 
-func (m *Master) completeCopy(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
+// completeReplication ends a copy or move whose client has written what it was to.
+func (m *Master) completeReplication(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
 	good := alive
 	if !sourceThere(sh, o, w) {
 		good = noReplica
 	}
 	_, kept := m.finishWork(k, sh, o, object.SlotReplication, good, free)
 	ok := kept == len(w.Targets) && sourceThere(sh, o, w)
+	if w.Move { // where the target had a replica before, that one may have been lost meanwhile
+		ok = ok && elsewhere(sh, o, w.Sources[0])
+	}
 	m.replicationEnded(w, ok)
 	if !ok {
 		return errcode.ReplicaIsGone
 	}
-	return errcode.OK
-}
-
-func (m *Master) completeMove(k *keeper, sh *object.Shard, o *object.Object, w *object.Work) errcode.Code {
-	good := alive
-	if !sourceThere(sh, o, w) {
-		good = noReplica
+	if w.Move {
+		sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
+		m.counters.discards.Add(1)
 	}
-	_, kept := m.finishWork(k, sh, o, object.SlotReplication, good, free)
-	// Where the target had a replica before, that one may have been lost meanwhile.
-	ok := kept == len(w.Targets) && sourceThere(sh, o, w) && elsewhere(sh, o, w.Sources[0])
-	m.replicationEnded(w, ok)
-	if !ok {
-		return errcode.ReplicaIsGone
-	}
-	sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
-	m.counters.discards.Add(1)
 	return errcode.OK
 }
 

@@ -33,6 +33,6 @@ func (m *Master) ChargedOf(tenantName string) uint64 {
 
 // OffloadsUnderWay returns how many offloads go on, and how many bytes they are to free.
 func (m *Master) OffloadsUnderWay() (n int, frees int64) {
-	m.keepers(func(k *keeper) { n += k.space.WorksInFlight(object.SlotOffload) })
+	m.keepers(func(k *keeper) { n += k.space.Numbers().Works[object.SlotOffload] })
 	return n, m.tier.leaving.bytes.Load()
 }

@@ -158,13 +158,7 @@ func (m *Master) PromotionHeartbeat(id segment.UUID) ([]tier.Item, errcode.Code)
 // is being written, PromotionAlreadyExists while a promotion is under way and when there is a
 // replica in memory, KeysUltraLimit when too many promotions are.
 func (m *Master) RegisterPrefetch(id segment.UUID, tenantName, key string) errcode.Code {
-	k, code := m.request(tenantName)
-	if code == errcode.OK {
-		code = m.mayBegin(id)
-	}
-	if code == errcode.OK && k == nil {
-		code = errcode.ObjectNotFound
-	}
+	k, code := m.gated(tenantName, id, m.mayBegin)
 	if code != errcode.OK {
 		return code
 	}
@@ -314,13 +308,7 @@ func (m *Master) FailPromotion(id segment.UUID, tenantName, key string) errcode.
 // withPromotion calls f for the end of a promotion, with the shard locked for writing: the work is nil, or code says
 // that it is not the client's.
 func (m *Master) withPromotion(id segment.UUID, tenantName, key string, f func(*keeper, *object.Shard, *object.Object, *object.Work, errcode.Code) errcode.Code) errcode.Code {
-	k, code := m.request(tenantName)
-	if code == errcode.OK {
-		code = m.known(id)
-	}
-	if code == errcode.OK && k == nil {
-		code = errcode.ObjectNotFound
-	}
+	k, code := m.gated(tenantName, id, m.known)
 	if code != errcode.OK {
 		return code
 	}

@@ -60,7 +60,7 @@ func (m *Master) DynamicCopyStart(id segment.UUID, tenantName, key, source strin
 // DynamicCopyEnd is CopyEnd of a copy that the master has proposed. It answers InvalidVersion for
 // another one.
 func (m *Master) DynamicCopyEnd(id segment.UUID, tenantName, key string, token Proposal) errcode.Code {
-	return m.endReplication(tenantName, key, &replication{client: id, token: token}, m.completeCopy)
+	return m.endReplication(tenantName, key, &replication{client: id, token: token}, m.completeReplication)
 }
 
 // DynamicCopyRevoke is CopyRevoke of a copy that the master has proposed. It answers InvalidVersion for

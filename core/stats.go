@@ -157,12 +157,12 @@ func (m *Master) Stats() Stats {
 	}
 	now := m.clock.Now()
 	m.keepers(func(k *keeper) {
-		inFlight := int64(k.space.WritesInFlight())
-		keys := int64(k.space.Len())
+		n := k.space.Numbers()
+		keys, inFlight := int64(n.Objects), int64(n.Writes)
 		s.Keys += keys
 		s.InFlightWrites += inFlight
-		s.Tasks.UnderWay += int64(k.space.WorksInFlight(object.SlotReplication))
-		s.MemCacheNums += max(int64(k.space.InMemoryLen())-inFlight, 0)
+		s.Tasks.UnderWay += int64(n.Works[object.SlotReplication])
+		s.MemCacheNums += max(int64(n.InMemory)-inFlight, 0)
 		s.SoftPinnedKeys += int64(k.space.Order.PinnedLen(now))
 		t := TenantStat{Tenant: k.name, Keys: keys, InFlightWrites: inFlight, Rejected: k.acct.Rejected(), EvictedBytes: k.acct.EvictedBytes()}
 		for i := range k.space.Shards() {

@@ -2,6 +2,8 @@ package core
 
 import "github.com/mooncake-go/mooncake-master/core/object"
 
+var workSlots = [...]object.WorkSlot{object.SlotReplication, object.SlotPromotion, object.SlotOffload}
+
 // finishWork takes what an object is busy with in a slot to its end, whatever that was: the staged
 // replicas that good accepts become the object's own, the others go to release, and what was charged
 // for those is refunded. It returns the work and how many replicas stayed; nil if there is none. Every work ends
@@ -51,7 +53,7 @@ func (m *Master) refundLost(k *keeper, sh *object.Shard, o *object.Object) {
 
 // dropWorks ends all works of an object that has no replicas any more.
 func (m *Master) dropWorks(k *keeper, sh *object.Shard, o *object.Object) {
-	for _, slot := range []object.WorkSlot{object.SlotReplication, object.SlotPromotion, object.SlotOffload} {
+	for _, slot := range workSlots {
 		if w, _ := m.finishWork(k, sh, o, slot, noReplica, free); w != nil {
 			m.workLost(k, sh, o, w)
 		}

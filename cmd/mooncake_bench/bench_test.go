@@ -11,56 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/core/mastertest"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
 	"github.com/mooncake-go/mooncake-master/sdk/policydoc"
-	"github.com/mooncake-go/mooncake-master/transport"
-	"github.com/mooncake-go/mooncake-master/transport/rpc"
+	"github.com/mooncake-go/mooncake-master/transport/transporttest"
 )
 
-// steady is the time of a master under load; it must pass, or new objects stay protected.
-type steady struct{ start time.Time }
-
-func (c steady) Now() int64 { return int64(time.Since(c.start) + time.Hour) }
-
-// serveMaster serves a master in this process and returns it and its address. Its invariants
-// are checked when the test ends.
+// serveMaster serves a master whose time passes, or new objects would stay protected.
 func serveMaster(t *testing.T, change ...func(*core.Config)) (*core.Master, string) {
 	t.Helper()
-	cfg := core.Default()
-	for _, f := range change {
-		f(&cfg)
-	}
-	m, err := core.New(cfg, core.Deps{Clock: steady{time.Now()}, Rand: mastertest.NewRand(1), Log: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Check(); err != nil {
-			t.Errorf("invariants at the end of the test: %v", err)
-		}
-	})
-	s, err := rpc.NewServer(rpc.Options{Now: time.Now, Poison: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport.Bind(s, m)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
-	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
-	return m, l.Addr().String()
+	return transporttest.Serve(t, time.Now, change...)
 }
 
 // runJSON runs a command line against an address and returns its results.

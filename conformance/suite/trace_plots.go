@@ -432,6 +432,9 @@ func (p *plot) drain() {
 func (p *plot) replication() {
 	p.put(0, "hot", 1000, 0)
 	p.put(0, "late", 1000, 0)
+	for _, fuller := range []int{3, 4} { // so that one segment of another host is the emptiest: among equals a hash chooses
+		p.put(0, fmt.Sprint("filler", fuller), 1000, fuller)
+	}
 	p.at(0.5)
 	for range 12 {
 		p.get("hot")

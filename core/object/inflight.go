@@ -93,15 +93,3 @@ func (s *Space) WritesBefore(instant int64) []Ref {
 	}
 	return due
 }
-
-// WritesInFlight returns the number of writes in flight.
-func (s *Space) WritesInFlight() int {
-	n := 0
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.RLock()
-		n += sh.writes.live
-		sh.RUnlock()
-	}
-	return n
-}

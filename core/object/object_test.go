@@ -128,8 +128,8 @@ func TestWritesInFlightFindTheAbandoned(t *testing.T) {
 	if got := space.WritesBefore(41); len(got) != 1 || got[0] != c.Ref() {
 		t.Errorf("before 41: %v", got)
 	}
-	if space.WritesInFlight() != 2 {
-		t.Errorf("%d writes in flight, want those of a and c", space.WritesInFlight())
+	if space.Numbers().Writes != 2 {
+		t.Errorf("%d writes in flight, want those of a and c", space.Numbers().Writes)
 	}
 }
 

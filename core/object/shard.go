@@ -136,8 +136,5 @@ func (sh *Shard) Some(from uint32, slots int, f func(*Object)) (next uint32, mor
 // Number returns which shard of its space this is.
 func (sh *Shard) Number() int { return int(sh.slab.shard) }
 
-// InMemoryLen returns the number of objects with a replica in memory.
-func (sh *Shard) InMemoryLen() int { return sh.inMemory }
-
 // Len returns the number of objects.
 func (sh *Shard) Len() int { return sh.index.len() }

@@ -63,27 +63,28 @@ func (s *Space) Locate(key string) (*Shard, Hash) {
 // ShardOf returns the shard of an object that may be dead.
 func (s *Space) ShardOf(r Ref) *Shard { return &s.shards[r.o.shard] }
 
-// InMemoryLen returns the number of objects with a replica in memory. It locks one shard after the
-// other.
-func (s *Space) InMemoryLen() int {
-	n := 0
+// Numbers are how many things there are in a space.
+type Numbers struct {
+	Objects, InMemory int // all, and those with a replica in memory
+	Writes            int // under way
+	Works             [workSlots]int
+}
+
+// Numbers counts what there is. It locks one shard after the other.
+func (s *Space) Numbers() (n Numbers) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.RLock()
-		n += sh.InMemoryLen()
+		n.Objects += sh.Len()
+		n.InMemory += sh.inMemory
+		n.Writes += sh.writes.live
+		for slot, live := range sh.works.live {
+			n.Works[slot] += live
+		}
 		sh.RUnlock()
 	}
 	return n
 }
 
 // Len returns the number of objects. It locks one shard after the other.
-func (s *Space) Len() int {
-	n := 0
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.RLock()
-		n += sh.Len()
-		sh.RUnlock()
-	}
-	return n
-}
+func (s *Space) Len() int { return s.Numbers().Objects }

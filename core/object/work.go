@@ -76,9 +76,9 @@ func (sh *Shard) BeginWork(o *Object, w *Work) {
 	if x.works[w.Slot] != w {
 		x.works[w.Slot] = w
 		sh.pin(o, w, 1)
-		sh.works.live++
+		sh.works.live[w.Slot]++
 	}
-	if len(sh.works.entries) > 2*sh.works.live+16 {
+	if len(sh.works.entries) > 2*sh.works.going()+16 {
 		sh.sweepWorks()
 	}
 	sh.works.entries = append(sh.works.entries, workEntry{w.Started, o.Ref(), w})
@@ -95,7 +95,7 @@ func (sh *Shard) EndWork(o *Object, slot WorkSlot) *Work {
 	w := x.works[slot]
 	sh.pin(o, w, -1)
 	x.works[slot] = nil
-	sh.works.live--
+	sh.works.live[slot]--
 	return w
 }
 
@@ -114,7 +114,15 @@ func (sh *Shard) Going(o *Object, w *Work) bool { return sh.Work(o, w.Slot) == w
 // without looking at every object.
 type works struct {
 	entries []workEntry
-	live    int
+	live    [workSlots]int // that go on
+}
+
+// going is how many works go on.
+func (f *works) going() (n int) {
+	for _, live := range f.live {
+		n += live
+	}
+	return n
 }
 
 type workEntry struct {
@@ -202,23 +210,4 @@ func (s *Space) WorksThat(match func(*Work) bool) []WorkDue {
 		}
 	}
 	return all
-}
-
-// WorksInFlight returns the number of works going on in a slot. It looks at the works of one shard
-// after the other.
-func (s *Space) WorksInFlight(slot WorkSlot) int {
-	n := 0
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.RLock()
-		seen := make(map[*Work]bool)
-		for _, e := range sh.works.entries {
-			if e.work.Slot == slot && sh.going(e) && !seen[e.work] {
-				seen[e.work] = true
-				n++
-			}
-		}
-		sh.RUnlock()
-	}
-	return n
 }
