@@ -76,19 +76,27 @@ func (c *connector) Watch(ctx context.Context, _ string, sink sdk.Sink) error {
 	return c.follow(ctx, func(doc sdk.Document, err error) { tell(sink, doc, err) })
 }
 
+// settled is how old a file's time stamp is when a later change will have another one: stamps are as coarse as
+// the kernel's ticks.
+const settled = 100 * time.Millisecond
+
 // follow calls f with what the file holds, now and after every change.
 func (c *connector) follow(ctx context.Context, f func(sdk.Document, error)) error {
-	for seen := "nothing yet"; ; {
+	for seen, told := "nothing yet", ""; ; {
 		path := c.file()
-		is := path
+		is, young := path, false
 		if info, err := os.Stat(path); err == nil {
 			is += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), info.Mode())
+			young = time.Since(info.ModTime()) < settled
 		} else {
 			is += err.Error()
 		}
-		if is != seen {
-			seen = is
-			f(read(path))
+		if is != seen || young {
+			doc, err := read(path)
+			if is != seen || err == nil && doc.Revision != told {
+				f(doc, err)
+			}
+			seen, told = is, doc.Revision
 		}
 		select {
 		case <-ctx.Done():

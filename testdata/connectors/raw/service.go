@@ -88,6 +88,10 @@ func (s *service) Load(context.Context, *connectorv1.LoadRequest) (*connectorv1.
 	return &connectorv1.LoadResponse{Present: true, Document: content, Revision: revision(content)}, nil
 }
 
+// settled is how old a file's time stamp is when a later change will have another one: stamps are as coarse as
+// the kernel's ticks.
+const settled = 100 * time.Millisecond
+
 func (s *service) Watch(req *connectorv1.WatchRequest, stream grpc.ServerStreamingServer[connectorv1.WatchResponse]) error {
 	if s.mode.pin {
 		go pin()
@@ -106,22 +110,25 @@ func (s *service) Watch(req *connectorv1.WatchRequest, stream grpc.ServerStreami
 				return err
 			}
 		}
-		is := s.file()
+		is, young := s.file(), false
 		if info, err := os.Stat(is); err == nil {
 			is += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), info.Mode())
+			young = time.Since(info.ModTime()) < settled
 		} else {
 			is += err.Error()
 		}
-		if is != seen {
+		if is != seen || young {
+			again := is == seen
 			seen = is
 			event := &connectorv1.WatchResponse{}
 			content, gone := s.read()
 			sum := sha256.Sum256(content)
 			now := hex.EncodeToString(sum[:])
 			switch {
+			case gone != nil && again:
 			case gone != nil:
 				known, event.Event = "", &connectorv1.WatchResponse_Unavailable{Unavailable: gone}
-			case now != known || s.mode.repeats:
+			case now != known || s.mode.repeats && !again:
 				known, event.Event = now, &connectorv1.WatchResponse_Snapshot{Snapshot: &connectorv1.Snapshot{Document: content, Revision: now, Sha256: sum[:]}}
 			}
 			if event.GetEvent() != nil {
