@@ -32,6 +32,7 @@ var rooms = []struct {
 	{"core/drain", []string{"core/segment"}, true},
 	{"core/tier", []string{"core/segment"}, true},
 	{"core/weight", []string{}, true},
+	{"core/transfer", []string{}, true},
 	{"core/object", []string{"core/segment", "core/tenant", "core/evict", "core/errcode"}, true},
 	{"core/policy", []string{"core/tenant", "core/errcode", "sdk/policydoc"}, false},
 	{"core/connector", []string{"core/policy", "sdk", "proto"}, false},

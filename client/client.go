@@ -49,7 +49,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, id: newID(), carrier: segment.NewCarrier(metadata, cfg.Lanes, time.Now)}
+	c := &Client{cfg: cfg, id: newID(), carrier: segment.NewCarrier(segment.CarrierConfig{Metadata: metadata, Lanes: cfg.Lanes, Now: time.Now})}
 	if err := c.agree(ctx); err != nil {
 		c.Close()
 		return nil, err

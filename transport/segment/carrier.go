@@ -2,44 +2,66 @@ package segment
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 )
 
-// Place is memory of somebody else: an absolute address in the process called Owner, as a replica's
-// descriptor has it.
-type Place struct {
-	Owner   string
-	Address uint64
-}
+// Place is memory of somebody else.
+type Place = transfer.Place
 
 // Carrier reads and writes the memory of others. It is safe for concurrent use.
 type Carrier struct {
-	metadata Metadata
-	lanes    int
-	now      func() time.Time
+	cfg CarrierConfig
 
 	mu     sync.Mutex
 	peers  map[string]*peer
 	closed bool
 }
 
+// route is the way to one owner. Data is the memory to read into or to write from.
+type route interface {
+	transfer(ctx context.Context, q request, data []byte) error
+	// same reports whether another route leads to the same owner in the same life.
+	same(other route) bool
+	// retire lets what is under way end; close ends it.
+	retire()
+	close()
+}
+
+// peer is one owner, what it has published and the way to it.
+type peer struct {
+	found *Descriptor // guarded by the carrier's lock
+	route
+}
+
 // DefaultLanes is how many connections are kept to one peer.
 const DefaultLanes = 4
 
-// NewCarrier makes a carrier that finds owners in a metadata store, or asks them, and keeps at most lanes
-// connections to each; 0 means DefaultLanes. now tells the time.
-func NewCarrier(m Metadata, lanes int, now func() time.Time) *Carrier {
-	if lanes <= 0 {
-		lanes = DefaultLanes
+// CarrierConfig says how a Carrier finds others and speaks with them.
+type CarrierConfig struct {
+	Metadata Metadata
+	Lanes    int              // most TCP connections to one owner; 0 = DefaultLanes
+	Now      func() time.Time // tells the time
+	// DataVersion is the newest version of the TCP data port's protocol to speak, 1 or 2; 0 = 2.
+	DataVersion int
+}
+
+// newestDataVersion is the newest version of the TCP data port's protocol.
+const newestDataVersion = 2
+
+// NewCarrier makes a carrier. Nothing is connected before it is needed.
+func NewCarrier(cfg CarrierConfig) *Carrier {
+	if cfg.Lanes <= 0 {
+		cfg.Lanes = DefaultLanes
 	}
-	return &Carrier{metadata: m, lanes: lanes, now: now, peers: make(map[string]*peer)}
+	if cfg.DataVersion == 0 {
+		cfg.DataVersion = newestDataVersion
+	}
+	return &Carrier{cfg: cfg, peers: make(map[string]*peer)}
 }
 
 // Read fills dst from a place. It fails with ErrRejected when the owner has no such memory, and with the
@@ -101,23 +123,24 @@ func (c *Carrier) peer(ctx context.Context, owner string, q request) (*peer, err
 	case known:
 		return p, nil
 	}
-	d, err := c.metadata.Descriptor(ctx, owner)
+	d, err := c.cfg.Metadata.Descriptor(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	if d.find(q.addr, q.size) == nil {
 		return nil, ErrRejected
 	}
-	fresh, err := c.newPeer(ctx, owner, d)
+	way, err := c.route(ctx, d)
 	if err != nil {
 		return nil, err
 	}
+	fresh := &peer{found: d, route: way}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, net.ErrClosed
 	}
-	if p = c.peers[owner]; p != nil && p.address == fresh.address && p.version == fresh.version {
+	if p = c.peers[owner]; p != nil && p.same(way) {
 		p.found = d // other memory behind the same port: the connections are good
 		return p, nil
 	}
@@ -128,27 +151,12 @@ func (c *Carrier) peer(ctx context.Context, owner string, q request) (*peer, err
 	return fresh, nil
 }
 
-func (c *Carrier) newPeer(ctx context.Context, owner string, d *Descriptor) (*peer, error) {
+// route opens the way to an owner by a protocol that it speaks.
+func (c *Carrier) route(ctx context.Context, d *Descriptor) (route, error) {
 	if !d.Speaks(ProtocolTCP) {
 		return nil, fmt.Errorf("it speaks %v, not tcp", d.Protocol)
 	}
-	if d.DataPort == 0 {
-		return nil, errors.New("its descriptor has no tcp_data_port")
-	}
-	host := d.DataHost
-	if host == "" {
-		address, err := c.metadata.Address(ctx, owner)
-		if err != nil {
-			return nil, err
-		}
-		if host, _, err = net.SplitHostPort(address); err != nil {
-			return nil, err
-		}
-	}
-	return &peer{
-		address: net.JoinHostPort(host, strconv.Itoa(d.DataPort)), version: max(d.DataVersion, 1),
-		found: d, slots: make(chan struct{}, c.lanes), now: c.now,
-	}, nil
+	return openLanes(ctx, &c.cfg, d)
 }
 
 // forget drops what is known about an owner after a failure.
@@ -164,179 +172,9 @@ func (c *Carrier) forget(owner string, p *peer) {
 	p.retire()
 }
 
-// peer is one owner's data port, and the connections to it.
-type peer struct {
-	address string
-	version int
-	now     func() time.Time
-	found   *Descriptor // guarded by the carrier's lock
-
-	slots chan struct{} // one for each transfer under way
-
-	mu      sync.Mutex
-	idle    []net.Conn
-	busy    map[net.Conn]bool
-	retired bool
+// Buffer returns n bytes to read into and write from, and what gives them back.
+func (c *Carrier) Buffer(n int) (b []byte, release func(), err error) {
+	return make([]byte, n), func() {}, nil
 }
 
-func (p *peer) transfer(ctx context.Context, q request, data []byte) error {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	for {
-		conn, used, err := p.get(ctx)
-		if err != nil {
-			return err
-		}
-		err = p.carry(ctx, conn, q, data)
-		p.put(conn, err == nil)
-		if err == nil || !used || ctx.Err() != nil || !disconnected(err) {
-			return err
-		}
-		// The other side had closed a connection that lay idle. Both reading and writing may be done twice.
-	}
-}
-
-// disconnected reports whether an error says that the other side has closed the connection.
-func disconnected(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// get returns a connection, and whether it has been used before.
-func (p *peer) get(ctx context.Context) (net.Conn, bool, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		conn := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.busy[conn] = true
-		p.mu.Unlock()
-		return conn, true, nil
-	}
-	p.mu.Unlock()
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", p.address)
-	if err != nil {
-		return nil, false, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.busy == nil {
-		p.busy = make(map[net.Conn]bool)
-	}
-	p.busy[conn] = true
-	return conn, false, nil
-}
-
-func (p *peer) put(conn net.Conn, good bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.busy, conn)
-	if good && !p.retired && conn.SetDeadline(time.Time{}) == nil {
-		p.idle = append(p.idle, conn)
-		return
-	}
-	conn.Close()
-}
-
-// retire closes the connections that lie idle, and the others when they are done.
-func (p *peer) retire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.retired = true
-	for _, conn := range p.idle {
-		conn.Close()
-	}
-	p.idle = nil
-}
-
-// close closes all connections at once.
-func (p *peer) close() {
-	p.retire()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.busy {
-		conn.Close()
-	}
-}
-
-// carry does one transfer over a connection.
-func (p *peer) carry(ctx context.Context, conn net.Conn, q request, data []byte) error {
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if p.version >= 2 {
-		q.opcode |= opAnswered
-	}
-	head := q.append(make([]byte, 0, requestBytes))
-	switch {
-	case !q.writes():
-		return p.fetch(conn, q, head, data)
-	case q.answered():
-		return p.deliver(conn, head, data)
-	}
-	// Version 1 doesn't say whether it has taken the data. It answers what follows on the connection, in
-	// order, if it has.
-	if err := send(conn, head, data, p.now); err != nil {
-		return err
-	}
-	last := request{size: 1, addr: q.addr + q.size - 1, opcode: opRead}
-	var b [1]byte
-	err := p.fetch(conn, last, last.append(head[:0]), b[:])
-	if disconnected(err) {
-		return fmt.Errorf("%w, or it has gone: %w", ErrRejected, err)
-	}
-	if err == nil && b[0] != data[len(data)-1] {
-		return errors.New("what was written is not there")
-	}
-	return err
-}
-
-// fetch sends a request to read and takes the answer.
-func (p *peer) fetch(conn net.Conn, q request, head, data []byte) error {
-	if err := send(conn, head, nil, p.now); err != nil {
-		return err
-	}
-	if q.answered() {
-		conn.SetReadDeadline(p.now().Add(progressTimeout))
-		if err := readStatus(conn); err != nil {
-			return err
-		}
-	}
-	return receive(conn, data, p.now)
-}
-
-// deliver sends a request to write with its data and waits for the status, which a rejection sends
-// before it has taken all data.
-func (p *peer) deliver(conn net.Conn, head, data []byte) error {
-	if len(data) <= deliverAtOnce {
-		if err := send(conn, head, data, p.now); err != nil {
-			return err
-		}
-		conn.SetReadDeadline(p.now().Add(progressTimeout))
-		return readStatus(conn)
-	}
-	sent := make(chan error, 1)
-	conn.SetReadDeadline(time.Time{}) // until all is sent, it is sending that is watched
-	go func() {
-		err := send(conn, head, data, p.now)
-		if err == nil {
-			err = conn.SetReadDeadline(p.now().Add(progressTimeout))
-		} else {
-			conn.Close()
-		}
-		sent <- err
-	}()
-	err := readStatus(conn)
-	if err != nil {
-		conn.Close() // sending need not go on
-	}
-	if sending := <-sent; err == nil {
-		err = sending
-	}
-	return err
-}
-
-// deliverAtOnce is how much is sent without looking for a rejection meanwhile, in bytes: the buffers of a
-// connection take it.
-const deliverAtOnce = 64 << 10
+var _ transfer.Carrier = (*Carrier)(nil)

@@ -21,6 +21,9 @@ type HostConfig struct {
 	// Bind is the address it listens on, "" for all. Advertise is the host that others are told, "" for
 	// the host of Name.
 	Bind, Advertise string
+	// DataVersion is the version of the TCP data port's protocol that it says it speaks, 1 or 2; 0 = 2. It
+	// serves both.
+	DataVersion int
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -29,6 +32,7 @@ type HostConfig struct {
 type Host struct {
 	name, host string
 	p2p        bool
+	version    int
 	metadata   Metadata
 	data       *dataPort
 	handshakes *handshakes
@@ -45,7 +49,10 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 	if err != nil || own == "" {
 		return nil, fmt.Errorf("name %q of a host must be host:port", cfg.Name)
 	}
-	h := &Host{name: cfg.Name, host: cfg.Advertise, p2p: cfg.Metadata == P2P}
+	if cfg.DataVersion == 0 {
+		cfg.DataVersion = newestDataVersion
+	}
+	h := &Host{name: cfg.Name, host: cfg.Advertise, p2p: cfg.Metadata == P2P, version: cfg.DataVersion}
 	if h.host == "" {
 		h.host = own
 	}
@@ -135,7 +142,7 @@ func (h *Host) descriptor() *Descriptor {
 	defer h.mu.Unlock()
 	d := &Descriptor{
 		Name: h.name, Protocol: protocols{ProtocolTCP},
-		DataHost: h.host, DataPort: port(h.data.listener), DataVersion: 2,
+		DataHost: h.host, DataPort: port(h.data.listener), DataVersion: h.version,
 	}
 	for _, r := range h.regions {
 		d.Buffers = append(d.Buffers, r.Buffer)

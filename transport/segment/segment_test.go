@@ -76,7 +76,7 @@ func carrier(t *testing.T, metadata string) *Carrier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewCarrier(m, 0, time.Now)
+	c := NewCarrier(CarrierConfig{Metadata: m, Now: time.Now})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -107,14 +107,14 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 				}
 				for _, size := range []int{1, 17, 4096, 64<<10 + 1, 1 << 20, 9 << 20} {
 					data, at := random(size), m.Address()+uint64(9<<20-size)
-					if err := c.Write(t.Context(), Place{h.Name(), at}, data); err != nil {
+					if err := c.Write(t.Context(), Place{Owner: h.Name(), Address: at}, data); err != nil {
 						t.Fatalf("writing %d bytes: %v", size, err)
 					}
 					if !bytes.Equal(m.Bytes()[9<<20-size:], data) {
 						t.Errorf("%d bytes are not what was written", size)
 					}
 					got := make([]byte, size)
-					if err := c.Read(t.Context(), Place{h.Name(), at}, got); err != nil {
+					if err := c.Read(t.Context(), Place{Owner: h.Name(), Address: at}, got); err != nil {
 						t.Fatalf("reading %d bytes: %v", size, err)
 					}
 					if !bytes.Equal(got, data) {
@@ -129,11 +129,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 // force makes a carrier speak a version to a host.
 func force(t *testing.T, c *Carrier, owner string, m *Memory, version int) error {
 	var b [1]byte
-	err := c.Read(t.Context(), Place{owner, m.Address()}, b[:])
+	err := c.Read(t.Context(), Place{Owner: owner, Address: m.Address()}, b[:])
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.peers[owner]; p != nil {
-		p.version = version
+		p.route.(*lanes).version = version
 	}
 	return err
 }
@@ -157,21 +157,21 @@ func TestOnlyWhatIsRegisteredCanBeReached(t *testing.T) {
 				// The carrier knows better than to ask; the host is asked all the same.
 				wide := &Descriptor{Name: "x", Buffers: []Buffer{{Addr: 1, Length: ^uint64(0) - 1, Name: "x"}, {Addr: bad.addr, Length: uint64(bad.size), Name: "x"}}}
 				c.mu.Lock()
-				p := &peer{address: net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.data.listener))), version: version, found: wide, slots: make(chan struct{}, 1), now: time.Now}
+				p := &peer{found: wide, route: &lanes{address: net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.data.listener))), version: version, slots: make(chan struct{}, 1), now: time.Now}}
 				c.peers[h.Name()] = p
 				c.mu.Unlock()
 				data := random(bad.size)
-				if err := c.Write(t.Context(), Place{h.Name(), bad.addr}, data); !errors.Is(err, ErrRejected) {
+				if err := c.Write(t.Context(), Place{Owner: h.Name(), Address: bad.addr}, data); !errors.Is(err, ErrRejected) {
 					t.Errorf("writing %d bytes at %#x: %v", bad.size, bad.addr, err)
 				}
-				if err := c.Read(t.Context(), Place{h.Name(), bad.addr}, data); !errors.Is(err, ErrRejected) {
+				if err := c.Read(t.Context(), Place{Owner: h.Name(), Address: bad.addr}, data); !errors.Is(err, ErrRejected) {
 					t.Errorf("reading %d bytes at %#x: %v", bad.size, bad.addr, err)
 				}
 			}
 			if !bytes.Equal(m.Bytes(), make([]byte, 4096)) {
 				t.Error("something was written")
 			}
-			if err := c.Write(t.Context(), Place{h.Name(), at}, []byte("good")); err != nil || string(m.Bytes()[:4]) != "good" {
+			if err := c.Write(t.Context(), Place{Owner: h.Name(), Address: at}, []byte("good")); err != nil || string(m.Bytes()[:4]) != "good" {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
@@ -205,10 +205,10 @@ func TestMemoryTakenBack(t *testing.T) {
 	clear(a.Bytes())
 	conn.Write([]byte("late"))
 	var got [1]byte
-	if err := c.Read(t.Context(), Place{h.Name(), a.Address()}, got[:]); !errors.Is(err, ErrRejected) {
+	if err := c.Read(t.Context(), Place{Owner: h.Name(), Address: a.Address()}, got[:]); !errors.Is(err, ErrRejected) {
 		t.Errorf("reading what was taken back: %v", err)
 	}
-	if err := c.Read(t.Context(), Place{h.Name(), b.Address()}, got[:]); err != nil {
+	if err := c.Read(t.Context(), Place{Owner: h.Name(), Address: b.Address()}, got[:]); err != nil {
 		t.Errorf("reading what was not: %v", err)
 	}
 	if !bytes.Equal(a.Bytes(), make([]byte, 1<<20)) {
@@ -233,9 +233,9 @@ func TestAHostThatStartsAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		data := random(100 + round)
-		err = c.Write(t.Context(), Place{h.Name(), m.Address()}, data)
+		err = c.Write(t.Context(), Place{Owner: h.Name(), Address: m.Address()}, data)
 		if round > 0 && err != nil { // what was known is forgotten now
-			err = c.Write(t.Context(), Place{h.Name(), m.Address()}, data)
+			err = c.Write(t.Context(), Place{Owner: h.Name(), Address: m.Address()}, data)
 		}
 		if err != nil || !bytes.Equal(m.Bytes()[:len(data)], data) {
 			t.Fatalf("round %d: %v", round, err)
@@ -243,7 +243,7 @@ func TestAHostThatStartsAnew(t *testing.T) {
 		if err := h.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Write(t.Context(), Place{h.Name(), m.Address()}, data); err == nil {
+		if err := c.Write(t.Context(), Place{Owner: h.Name(), Address: m.Address()}, data); err == nil {
 			t.Fatal("a host that has closed takes data")
 		}
 	}
@@ -266,12 +266,12 @@ func TestTransfersEndWithTheirContext(t *testing.T) {
 	defer silent.Close()
 	c := carrier(t, P2P)
 	c.peers["x"] = &peer{
-		address: silent.Addr().String(), version: 2, slots: make(chan struct{}, 1), now: time.Now,
+		route: &lanes{address: silent.Addr().String(), version: 2, slots: make(chan struct{}, 1), now: time.Now},
 		found: &Descriptor{Name: "x", Buffers: []Buffer{{Addr: 1, Length: 1 << 30, Name: "x"}}},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := c.Write(ctx, Place{"x", 1}, make([]byte, 64<<20)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.Write(ctx, Place{Owner: "x", Address: 1}, make([]byte, 64<<20)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }

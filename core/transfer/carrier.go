@@ -1,0 +1,19 @@
+package transfer
+
+import "context"
+
+// Place is memory of somebody else: an absolute address in the process called Owner, as a replica's
+// descriptor has it.
+type Place struct {
+	Owner   string
+	Address uint64
+}
+
+// Carrier reads and writes the memory of others. It is safe for concurrent use.
+type Carrier interface {
+	// Read fills dst from a place; Write copies src to a place and returns when it is there.
+	Read(ctx context.Context, from Place, dst []byte) error
+	Write(ctx context.Context, to Place, src []byte) error
+	// Buffer returns n bytes that the carrier moves without copying them first. release gives them back.
+	Buffer(n int) (b []byte, release func(), err error)
+}
