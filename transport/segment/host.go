@@ -31,6 +31,7 @@ type HostConfig struct {
 // Host lends memory to whoever knows where it is. It exposes what has been registered and nothing else.
 type Host struct {
 	name, host string
+	address    string // of the handshakes
 	p2p        bool
 	version    int
 	metadata   Metadata
@@ -70,7 +71,7 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 		return nil, err
 	}
 	h.handshakes = &handshakes{listener: handshakeListener, now: cfg.Now, conns: make(map[net.Conn]bool), connect: refuseRDMA}
-	address := net.JoinHostPort(h.host, strconv.Itoa(port(handshakeListener)))
+	h.address = net.JoinHostPort(h.host, strconv.Itoa(port(handshakeListener)))
 	if h.p2p {
 		h.name = net.JoinHostPort(own, strconv.Itoa(port(handshakeListener)))
 		h.handshakes.descriptor = func() []byte { return h.descriptor().encode(cfg.Now()) }
@@ -79,10 +80,7 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 	go h.data.serve()
 	h.handshakes.wg.Add(1)
 	go h.handshakes.serve()
-	if err = h.metadata.Announce(ctx, h.name, address); err == nil {
-		err = h.publish(ctx)
-	}
-	if err != nil {
+	if err = h.Publish(ctx); err != nil {
 		h.data.stop()
 		h.handshakes.stop()
 		return nil, err
@@ -101,7 +99,8 @@ func refuseRDMA([]byte) []byte {
 // Name returns what others call the host: what goes into a replica's endpoint.
 func (h *Host) Name() string { return h.name }
 
-// Register lends memory, which must stay where it is until Unregister has returned.
+// Register lends memory, which must stay where it is until Unregister has returned. When it fails with a
+// *PublishError the memory is lent all the same.
 func (h *Host) Register(ctx context.Context, m *Memory) error {
 	r := newRegion(Buffer{Addr: m.Address(), Length: uint64(len(m.bytes)), Name: h.name}, m.bytes)
 	h.mu.Lock()
@@ -150,10 +149,45 @@ func (h *Host) descriptor() *Descriptor {
 	return d
 }
 
+// PublishError is returned when the host does what it should and the metadata store could not be told: others
+// may not find it until Publish has succeeded.
+type PublishError struct{ Err error }
+
+// Error says what the store said.
+func (e *PublishError) Error() string { return "metadata: " + e.Err.Error() }
+
+// Unwrap returns that.
+func (e *PublishError) Unwrap() error { return e.Err }
+
+// Publish makes the host known, once more: for a store that has lost what it knew. It fails with a
+// *PublishError.
+func (h *Host) Publish(ctx context.Context) error {
+	h.publishing.Lock()
+	defer h.publishing.Unlock()
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		return net.ErrClosed
+	}
+	if err := h.metadata.Announce(ctx, h.name, h.address); err != nil {
+		return &PublishError{err}
+	}
+	return h.describe(ctx)
+}
+
 func (h *Host) publish(ctx context.Context) error {
 	h.publishing.Lock()
 	defer h.publishing.Unlock()
-	return h.metadata.Publish(ctx, h.descriptor())
+	return h.describe(ctx)
+}
+
+// describe publishes the descriptor; publishing is held.
+func (h *Host) describe(ctx context.Context) error {
+	if err := h.metadata.Publish(ctx, h.descriptor()); err != nil {
+		return &PublishError{err}
+	}
+	return nil
 }
 
 // Close takes everything back and stops listening.
@@ -167,7 +201,9 @@ func (h *Host) Close(ctx context.Context) error {
 	regions := h.regions
 	h.regions = nil
 	h.mu.Unlock()
+	h.publishing.Lock()
 	err := h.metadata.Withdraw(ctx, h.name)
+	h.publishing.Unlock()
 	h.handshakes.stop()
 	for _, r := range regions {
 		h.data.remove(r)
