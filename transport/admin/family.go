@@ -1,22 +1,20 @@
 package admin
 
 import (
-	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/mooncake-go/mooncake-master/core"
+	"github.com/mooncake-go/mooncake-master/transport/exposition"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
-// kind is the type of a family as the page names it.
-type kind string
+type kind = exposition.Kind
 
+// The kinds of families.
 const (
-	counter   kind = "counter"
-	gauge     kind = "gauge"
-	histogram kind = "histogram"
+	counter   = exposition.Counter
+	gauge     = exposition.Gauge
+	histogram = exposition.Histogram
 )
 
 // family is one family of metrics. It holds no numbers: they are read at each scrape. Exactly one of value,
@@ -68,25 +66,23 @@ func (f *family) append(b []byte, r *reading) []byte {
 		return b
 	}
 	start := len(b)
-	b = append(append(append(append(b, "# HELP "...), f.name...), ' '), escapeHelp(f.help)...)
-	b = append(append(append(append(b, "\n# TYPE "...), f.name...), ' '), f.kind...)
-	b = append(b, '\n')
+	b = exposition.AppendHead(b, f.name, f.help, f.kind)
 	head := len(b)
 	switch {
 	case f.value != nil:
 		if v := f.value(r); v != 0 || !f.used {
-			b = appendValue(append(b, f.name...), v)
+			b = exposition.AppendValue(append(b, f.name...), v)
 		}
 	case f.each != nil:
 		f.each(r, func(v float64, labels ...string) {
 			b = append(b, f.name...)
 			for i, value := range labels {
-				b = appendLabel(b, i == 0, f.labels[i], value)
+				b = exposition.AppendLabel(b, i == 0, f.labels[i], value)
 			}
 			if len(labels) > 0 {
 				b = append(b, '}')
 			}
-			b = appendValue(b, v)
+			b = exposition.AppendValue(b, v)
 		})
 	default:
 		h := f.buckets(r)
@@ -94,53 +90,15 @@ func (f *family) append(b []byte, r *reading) []byte {
 			break
 		}
 		for i, bound := range h.Bounds {
-			b = appendLabel(append(append(b, f.name...), "_bucket"...), true, "le", strconv.FormatFloat(bound, 'f', 6, 64))
-			b = appendValue(append(b, '}'), float64(h.Counts[i]))
+			b = exposition.AppendLabel(append(append(b, f.name...), "_bucket"...), true, "le", strconv.FormatFloat(bound, 'f', 6, 64))
+			b = exposition.AppendValue(append(b, '}'), float64(h.Counts[i]))
 		}
-		b = appendValue(append(append(b, f.name...), `_bucket{le="+Inf"}`...), float64(h.Count))
-		b = appendValue(append(append(b, f.name...), "_sum"...), h.Sum)
-		b = appendValue(append(append(b, f.name...), "_count"...), float64(h.Count))
+		b = exposition.AppendValue(append(append(b, f.name...), `_bucket{le="+Inf"}`...), float64(h.Count))
+		b = exposition.AppendValue(append(append(b, f.name...), "_sum"...), h.Sum)
+		b = exposition.AppendValue(append(append(b, f.name...), "_count"...), float64(h.Count))
 	}
 	if len(b) == head {
 		return b[:start]
 	}
 	return b
 }
-
-func appendLabel(b []byte, first bool, name, value string) []byte {
-	if first {
-		b = append(b, '{')
-	} else {
-		b = append(b, ',')
-	}
-	b = append(append(b, name...), `="`...)
-	return append(append(b, escapeLabel(value)...), '"')
-}
-
-func appendValue(b []byte, v float64) []byte {
-	b = append(b, ' ')
-	switch {
-	case math.IsInf(v, 1):
-		b = append(b, "+Inf"...)
-	case v == math.Trunc(v) && math.Abs(v) < 1e19:
-		b = strconv.AppendFloat(b, v, 'f', -1, 64)
-	default:
-		b = strconv.AppendFloat(b, v, 'g', -1, 64)
-	}
-	return append(b, '\n')
-}
-
-var (
-	labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	helpEscapes  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-)
-
-// escapeLabel makes any bytes the value of a label: the format is UTF-8.
-func escapeLabel(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	return labelEscapes.Replace(s)
-}
-
-func escapeHelp(s string) string { return helpEscapes.Replace(s) }

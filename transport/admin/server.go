@@ -17,6 +17,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/transport/exposition"
 )
 
 // Bounds against slow and greedy clients. A body may take bodyTimeout to arrive and an answer
@@ -35,7 +36,7 @@ const (
 const (
 	typeJSON   = "application/json; charset=utf-8"
 	typePlain  = "text/plain; charset=utf-8"
-	typeScrape = "text/plain; version=0.0.4"
+	typeScrape = exposition.ContentType
 )
 
 // Options configure a Server.
