@@ -48,6 +48,9 @@ type CarrierConfig struct {
 	Now      func() time.Time // tells the time
 	// DataVersion is the newest version of the TCP data port's protocol to speak, 1 or 2; 0 = 2.
 	DataVersion int
+	// Stall is how long a transfer over TCP may stand still before it fails; it is noticed within a quarter
+	// more. 0 = DefaultStall.
+	Stall time.Duration
 }
 
 // newestDataVersion is the newest version of the TCP data port's protocol.
@@ -60,6 +63,9 @@ func NewCarrier(cfg CarrierConfig) *Carrier {
 	}
 	if cfg.DataVersion == 0 {
 		cfg.DataVersion = newestDataVersion
+	}
+	if cfg.Stall <= 0 {
+		cfg.Stall = DefaultStall
 	}
 	return &Carrier{cfg: cfg, peers: make(map[string]*peer)}
 }

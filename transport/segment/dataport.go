@@ -4,241 +4,205 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
-
-// region is memory that a data port serves.
-type region struct {
-	Buffer
-	bytes []byte
-
-	mu   sync.Mutex
-	gone bool
-	used int // transfers under way
-	idle sync.Cond
-}
-
-func newRegion(b Buffer, bytes []byte) *region {
-	r := &region{Buffer: b, bytes: bytes}
-	r.idle.L = &r.mu
-	return r
-}
-
-// begin notes that a transfer uses the region; false when it may not any more.
-func (r *region) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gone {
-		return false
-	}
-	r.used++
-	return true
-}
-
-func (r *region) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.used--; r.used == 0 {
-		r.idle.Broadcast()
-	}
-}
-
-// retire lets no further transfer begin and waits for those under way.
-func (r *region) retire() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.gone = true
-	for r.used > 0 {
-		r.idle.Wait()
-	}
-}
 
 // dataPort serves the memory of regions to whoever connects, one request after the other on each
 // connection. Both framings are served, request by request.
 type dataPort struct {
 	listener net.Listener
 	now      func() time.Time
+	stall    time.Duration // how long a transfer may stand still
+	most     int           // connections at a time
 
-	mu      sync.RWMutex
-	regions []*region
-	conns   map[net.Conn]*region // what each is at work on
+	regions atomic.Pointer[[]*region] // replaced as a whole, under mu
+	mu      sync.Mutex
+	callers map[*caller]bool
 	done    bool
 	wg      sync.WaitGroup
 }
 
-const (
-	// transferChunk is how much is sent or received under one deadline.
-	transferChunk = 4 << 20
-	// progressTimeout is how long a chunk may take.
-	progressTimeout = 30 * time.Second
-)
+// caller is a connection that somebody has made to the data port.
+type caller struct {
+	*stream
+	waiting atomic.Int64 // since when it has nothing to do, in nanoseconds; 0 while it has
+}
+
+// mostCallers is how many connections a data port has at a time. Each costs a descriptor and readAhead bytes.
+const mostCallers = 4096
+
+// lingerTime is how long a data port goes on taking data after it has rejected a request.
+const lingerTime = time.Second
+
+func newDataPort(listener net.Listener, now func() time.Time) *dataPort {
+	p := &dataPort{listener: listener, now: now, stall: DefaultStall, most: mostCallers, callers: make(map[*caller]bool)}
+	p.regions.Store(new([]*region))
+	return p
+}
 
 func (p *dataPort) add(r *region) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.regions = append(p.regions, r)
+	regions := append(slices.Clone(*p.regions.Load()), r)
+	p.regions.Store(&regions)
 }
 
 // remove takes a region away and waits until nobody uses it any more: connections that are at work on it
 // are cut off.
 func (p *dataPort) remove(r *region) {
 	p.mu.Lock()
-	for i, other := range p.regions {
-		if other == r {
-			p.regions = append(p.regions[:i:i], p.regions[i+1:]...)
-			break
-		}
-	}
-	for conn, at := range p.conns {
-		if at == r {
-			conn.Close()
-		}
-	}
+	regions := slices.DeleteFunc(slices.Clone(*p.regions.Load()), func(other *region) bool { return other == r })
+	p.regions.Store(&regions)
 	p.mu.Unlock()
 	r.retire()
 }
 
 // use returns the region that a request is about, begun, or nil.
 func (p *dataPort) use(conn net.Conn, q request) *region {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.regions {
-		if r.contains(q.addr, q.size) && r.begin() {
-			p.conns[conn] = r
+	for _, r := range *p.regions.Load() {
+		if r.contains(q.addr, q.size) && r.begin(conn) {
 			return r
 		}
 	}
 	return nil
 }
 
-func (p *dataPort) unuse(conn net.Conn, r *region) {
-	p.mu.Lock()
-	if _, ok := p.conns[conn]; ok {
-		p.conns[conn] = nil
-	}
-	p.mu.Unlock()
-	r.end()
-}
-
 func (p *dataPort) serve() {
 	defer p.wg.Done()
 	for {
 		conn, err := p.listener.Accept()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			// Out of descriptors, most likely.
+			p.makeRoom()
+			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		p.mu.Lock()
-		if p.done {
-			p.mu.Unlock()
+		c := p.enter(conn)
+		if c == nil {
 			conn.Close()
-			return
+			continue
 		}
-		p.conns[conn] = nil
-		p.wg.Add(1)
-		p.mu.Unlock()
 		go func() {
 			defer p.wg.Done()
-			p.converse(conn)
+			p.converse(c)
 			conn.Close()
 			p.mu.Lock()
-			delete(p.conns, conn)
+			delete(p.callers, c)
 			p.mu.Unlock()
 		}()
 	}
 }
 
+// enter notes a connection; nil when it can't be served.
+func (p *dataPort) enter(conn net.Conn) *caller {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		if tcp.SetKeepAliveConfig(keepAlive) != nil {
+			return nil
+		}
+	}
+	c := &caller{stream: newStream(conn, p.stall, p.now)}
+	c.waiting.Store(p.now().UnixNano())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return nil
+	}
+	if len(p.callers) >= p.most && !p.closeIdle() {
+		return nil
+	}
+	p.callers[c] = true
+	p.wg.Add(1)
+	return c
+}
+
+func (p *dataPort) makeRoom() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeIdle()
+}
+
+// closeIdle closes the connection that has had nothing to do for longest: those who keep connections for later
+// make another one. It reports whether there was any. The lock is held.
+func (p *dataPort) closeIdle() bool {
+	var longest *caller
+	for c := range p.callers {
+		since := c.waiting.Load()
+		if since != 0 && (longest == nil || since < longest.waiting.Load()) {
+			longest = c
+		}
+	}
+	if longest == nil {
+		return false
+	}
+	longest.conn.Close()
+	delete(p.callers, longest)
+	return true
+}
+
 // converse answers requests until one can't be answered or the other side closes.
-func (p *dataPort) converse(conn net.Conn) {
+func (p *dataPort) converse(c *caller) {
 	var head [requestBytes]byte
 	for {
-		if _, err := io.ReadFull(conn, head[:]); err != nil {
+		if !c.rest() {
+			c.waiting.Store(p.now().UnixNano())
+			err := c.await()
+			c.waiting.Store(0)
+			if err != nil {
+				return
+			}
+		}
+		if c.fill(head[:]) != nil {
 			return
 		}
 		q := parseRequest(&head)
-		r := p.use(conn, q)
+		r := p.use(c.conn, q)
 		if r == nil {
 			if q.answered() {
-				conn.Write(appendStatus(nil, statusRejected))
-				p.linger(conn)
+				c.conn.Write(appendStatus(nil, statusRejected))
+				p.linger(c)
 			}
 			return
 		}
-		err := p.transfer(conn, q, r)
-		p.unuse(conn, r)
+		err := oblige(c.stream, q, r)
+		r.end(c.conn)
 		if err != nil {
 			return
 		}
-		conn.SetDeadline(time.Time{})
 	}
 }
 
 // linger takes what the other side is still sending, for a moment, so that closing the connection doesn't
 // take back the answer.
-func (p *dataPort) linger(conn net.Conn) {
-	conn.SetDeadline(p.now().Add(time.Second))
-	if c, ok := conn.(*net.TCPConn); ok {
-		c.CloseWrite()
+func (p *dataPort) linger(c *caller) {
+	c.conn.SetDeadline(p.now().Add(lingerTime))
+	if tcp, ok := c.conn.(*net.TCPConn); ok {
+		tcp.CloseWrite()
 	}
-	io.Copy(io.Discard, conn)
+	io.Copy(io.Discard, c.conn)
 }
 
-func (p *dataPort) transfer(conn net.Conn, q request, r *region) error {
+// oblige does what a request asks for with a region that it lies in.
+func oblige(s *stream, q request, r *region) error {
 	at := q.addr - r.Addr
 	mem := r.bytes[at : at+q.size]
-	var status []byte
+	var room [statusBytes]byte
+	status := room[:0]
 	if q.answered() {
-		status = appendStatus(make([]byte, 0, statusBytes), statusDone)
+		status = appendStatus(status, statusDone)
 	}
-	if q.writes() {
-		if err := receive(conn, mem, p.now); err != nil {
-			return err
-		}
-		if len(status) == 0 {
-			return nil
-		}
-		_, err := conn.Write(status)
+	if !q.writes() {
+		return s.send(status, mem, nil, nil)
+	}
+	if err := s.fill(mem); err != nil || !q.answered() {
 		return err
 	}
-	return send(conn, status, mem, p.now)
-}
-
-// send writes a head and data, within progressTimeout for each chunk.
-func send(conn net.Conn, head, data []byte, now func() time.Time) error {
-	for len(head)+len(data) > 0 {
-		n := min(len(data), transferChunk)
-		if err := conn.SetWriteDeadline(now().Add(progressTimeout)); err != nil {
-			return err
-		}
-		bufs := net.Buffers{head, data[:n]}
-		if len(head) == 0 {
-			bufs = bufs[1:]
-		}
-		if _, err := bufs.WriteTo(conn); err != nil {
-			return err
-		}
-		head, data = nil, data[n:]
-	}
-	return nil
-}
-
-// receive fills data, within progressTimeout for each chunk.
-func receive(conn net.Conn, data []byte, now func() time.Time) error {
-	for len(data) > 0 {
-		n := min(len(data), transferChunk)
-		if err := conn.SetReadDeadline(now().Add(progressTimeout)); err != nil {
-			return err
-		}
-		if _, err := io.ReadFull(conn, data[:n]); err != nil {
-			return err
-		}
-		data = data[n:]
-	}
-	return nil
+	return s.send(status, nil, nil, nil)
 }
 
 // stop ends the service and waits for it.
@@ -246,8 +210,8 @@ func (p *dataPort) stop() {
 	p.listener.Close()
 	p.mu.Lock()
 	p.done = true
-	for conn := range p.conns {
-		conn.Close()
+	for c := range p.callers {
+		c.conn.Close()
 	}
 	p.mu.Unlock()
 	p.wg.Wait()

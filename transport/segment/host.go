@@ -60,11 +60,16 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 	if h.metadata, err = OpenMetadata(cfg.Metadata, cfg.Cluster, cfg.Now); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			h.metadata.Close()
+		}
+	}()
 	dataPortListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
 	if err != nil {
 		return nil, err
 	}
-	h.data = &dataPort{listener: dataPortListener, now: cfg.Now, conns: make(map[net.Conn]*region)}
+	h.data = newDataPort(dataPortListener, cfg.Now)
 	handshakeListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
 	if err != nil {
 		dataPortListener.Close()
@@ -202,12 +207,12 @@ func (h *Host) Close(ctx context.Context) error {
 	h.regions = nil
 	h.mu.Unlock()
 	h.publishing.Lock()
-	err := h.metadata.Withdraw(ctx, h.name)
+	err := h.metadata.Withdraw(ctx, h.name, h.address)
 	h.publishing.Unlock()
 	h.handshakes.stop()
 	for _, r := range regions {
 		h.data.remove(r)
 	}
 	h.data.stop()
-	return err
+	return errors.Join(err, h.metadata.Close())
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 )
+
+// keepAlive finds out within half a minute that the other side of a connection that lies idle has vanished.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // openLanes makes the lanes to an owner's data port, of which none is connected yet.
 func openLanes(ctx context.Context, cfg *CarrierConfig, d *Descriptor) (*lanes, error) {
@@ -27,29 +31,33 @@ func openLanes(ctx context.Context, cfg *CarrierConfig, d *Descriptor) (*lanes, 
 			return nil, err
 		}
 	}
-	return &lanes{
-		address: net.JoinHostPort(host, strconv.Itoa(d.DataPort)), version: min(max(d.DataVersion, 1), cfg.DataVersion),
-		slots: make(chan struct{}, cfg.Lanes), now: cfg.Now,
-	}, nil
+	address := net.JoinHostPort(host, strconv.Itoa(d.DataPort))
+	return newLanes(address, min(max(d.DataVersion, 1), cfg.DataVersion), cfg.Lanes, cfg.Stall, cfg.Now), nil
 }
 
-func (p *lanes) same(other route) bool {
-	o, ok := other.(*lanes)
-	return ok && o.address == p.address && o.version == p.version
+func newLanes(address string, version, count int, stall time.Duration, now func() time.Time) *lanes {
+	return &lanes{address: address, version: version, stall: stall, now: now, slots: make(chan struct{}, count), busy: make(map[*stream]bool)}
 }
 
 // lanes is one owner's TCP data port, and the connections to it.
 type lanes struct {
 	address string
 	version int
+	stall   time.Duration // how long a transfer may stand still
 	now     func() time.Time
 
 	slots chan struct{} // one for each transfer under way
 
 	mu      sync.Mutex
-	idle    []net.Conn
-	busy    map[net.Conn]bool
+	idle    []*stream
+	busy    map[*stream]bool
 	retired bool
+	closed  bool
+}
+
+func (p *lanes) same(other route) bool {
+	o, ok := other.(*lanes)
+	return ok && o.address == p.address && o.version == p.version
 }
 
 func (p *lanes) transfer(ctx context.Context, q request, data []byte) error {
@@ -60,58 +68,90 @@ func (p *lanes) transfer(ctx context.Context, q request, data []byte) error {
 		return ctx.Err()
 	}
 	for {
-		conn, used, err := p.get(ctx)
+		s, used, err := p.get(ctx)
 		if err != nil {
 			return err
 		}
-		err = p.carry(ctx, conn, q, data)
-		p.put(conn, err == nil)
-		if err == nil || !used || ctx.Err() != nil || !disconnected(err) {
-			return err
+		intact := true
+		if ctx.Done() == nil {
+			err = p.carry(s, q, data)
+		} else {
+			stop := context.AfterFunc(ctx, func() { s.conn.Close() })
+			err = p.carry(s, q, data)
+			intact = stop()
+		}
+		p.put(s, intact && err == nil)
+		if err == nil {
+			return nil
+		}
+		if !used || ctx.Err() != nil || !disconnected(err) {
+			return p.explain(err)
 		}
 		// The other side had closed a connection that lay idle. Both reading and writing may be done twice.
 	}
 }
 
-// disconnected reports whether an error says that the other side has closed the connection.
+// disconnected reports whether an error says that the connection has come to its end.
 func disconnected(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain adds to errors of the network what they mean here.
+func (p *lanes) explain(err error) error {
+	switch {
+	case errors.Is(err, ErrRejected):
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("data port %s: nothing has moved for %v: %w", p.address, p.stall, err)
+	case disconnected(err):
+		return fmt.Errorf("data port %s has ended the connection: %w", p.address, err)
+	}
+	return fmt.Errorf("data port %s: %w", p.address, err)
 }
 
 // get returns a connection, and whether it has been used before.
-func (p *lanes) get(ctx context.Context) (net.Conn, bool, error) {
+func (p *lanes) get(ctx context.Context) (*stream, bool, error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
-		conn := p.idle[n-1]
+		s := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		p.busy[conn] = true
+		p.busy[s] = true
 		p.mu.Unlock()
-		return conn, true, nil
+		return s, true, nil
 	}
 	p.mu.Unlock()
-	dialer := net.Dialer{Timeout: dialTimeout}
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}
 	conn, err := dialer.DialContext(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, false, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy == nil {
-		p.busy = make(map[net.Conn]bool)
+	if p.closed {
+		conn.Close()
+		return nil, false, net.ErrClosed
 	}
-	p.busy[conn] = true
-	return conn, false, nil
+	s := newStream(conn, p.stall, p.now)
+	p.busy[s] = true
+	return s, false, nil
 }
 
-func (p *lanes) put(conn net.Conn, good bool) {
+// put takes a connection back. It is kept for the next transfer if it is good: whole, and nothing on its way
+// that nobody asked for.
+func (p *lanes) put(s *stream, good bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.busy, conn)
-	if good && !p.retired && conn.SetDeadline(time.Time{}) == nil {
-		p.idle = append(p.idle, conn)
+	delete(p.busy, s)
+	if good && !p.retired && !s.rest() {
+		p.idle = append(p.idle, s)
 		return
 	}
-	conn.Close()
+	s.conn.Close()
 }
 
 // retire closes the connections that lie idle, and the others when they are done.
@@ -119,8 +159,8 @@ func (p *lanes) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = true
-	for _, conn := range p.idle {
-		conn.Close()
+	for _, s := range p.idle {
+		s.conn.Close()
 	}
 	p.idle = nil
 }
@@ -130,34 +170,35 @@ func (p *lanes) close() {
 	p.retire()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for conn := range p.busy {
-		conn.Close()
+	p.closed = true
+	for s := range p.busy {
+		s.conn.Close()
 	}
 }
 
 // carry does one transfer over a connection.
-func (p *lanes) carry(ctx context.Context, conn net.Conn, q request, data []byte) error {
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+func (p *lanes) carry(s *stream, q request, data []byte) error {
 	if p.version >= 2 {
 		q.opcode |= opAnswered
 	}
-	head := q.append(make([]byte, 0, requestBytes))
+	var room [2 * requestBytes]byte
+	head := q.append(room[:0])
 	switch {
 	case !q.writes():
-		return p.fetch(conn, q, head, data)
+		return fetch(s, q, head, data)
 	case q.answered():
-		return p.deliver(conn, head, data)
+		return deliver(s, head, data)
 	}
-	// Version 1 doesn't say whether it has taken the data. It answers what follows on the connection, in
-	// order, if it has.
-	if err := send(conn, head, data, p.now); err != nil {
-		return err
-	}
+	// Version 1 doesn't say whether it has taken the data. But it answers what follows on the connection,
+	// in order, if it has.
 	last := request{size: 1, addr: q.addr + q.size - 1, opcode: opRead}
 	var b [1]byte
-	err := p.fetch(conn, last, last.append(head[:0]), b[:])
+	err := s.send(head, data, last.append(room[requestBytes:requestBytes]), nil)
+	if err == nil {
+		err = s.fill(b[:])
+	}
 	if disconnected(err) {
-		return fmt.Errorf("%w, or it has gone: %w", ErrRejected, err)
+		return rejectedOrGone(err)
 	}
 	if err == nil && b[0] != data[len(data)-1] {
 		return errors.New("what was written is not there")
@@ -166,50 +207,56 @@ func (p *lanes) carry(ctx context.Context, conn net.Conn, q request, data []byte
 }
 
 // fetch sends a request to read and takes the answer.
-func (p *lanes) fetch(conn net.Conn, q request, head, data []byte) error {
-	if err := send(conn, head, nil, p.now); err != nil {
+func fetch(s *stream, q request, head, data []byte) error {
+	if err := s.send(head, nil, nil, nil); err != nil {
 		return err
 	}
 	if q.answered() {
-		conn.SetReadDeadline(p.now().Add(progressTimeout))
-		if err := readStatus(conn); err != nil {
+		if err := takeStatus(s); err != nil {
 			return err
 		}
+		return s.fill(data)
 	}
-	return receive(conn, data, p.now)
-}
-
-// deliver sends a request to write with its data and waits for the status, which a rejection sends
-// before it has taken all data.
-func (p *lanes) deliver(conn net.Conn, head, data []byte) error {
-	if len(data) <= deliverAtOnce {
-		if err := send(conn, head, data, p.now); err != nil {
-			return err
-		}
-		conn.SetReadDeadline(p.now().Add(progressTimeout))
-		return readStatus(conn)
-	}
-	sent := make(chan error, 1)
-	conn.SetReadDeadline(time.Time{}) // until all is sent, it is sending that is watched
-	go func() {
-		err := send(conn, head, data, p.now)
-		if err == nil {
-			err = conn.SetReadDeadline(p.now().Add(progressTimeout))
-		} else {
-			conn.Close()
-		}
-		sent <- err
-	}()
-	err := readStatus(conn)
-	if err != nil {
-		conn.Close() // sending need not go on
-	}
-	if sending := <-sent; err == nil {
-		err = sending
+	err := s.fill(data)
+	if disconnected(err) {
+		return rejectedOrGone(err)
 	}
 	return err
 }
 
-// deliverAtOnce is how much is sent without looking for a rejection meanwhile, in bytes: the buffers of a
-// connection take it.
-const deliverAtOnce = 64 << 10
+// rejectedOrGone is the error of a connection that has ended where version 1 would have answered: it rejects by
+// closing.
+func rejectedOrGone(err error) error {
+	return fmt.Errorf("%w, or it has gone: %w", ErrRejected, err)
+}
+
+// deliver sends a request to write with its data and takes the status, which a rejection sends before it has
+// taken all data.
+func deliver(s *stream, head, data []byte) error {
+	early := errors.New("an answer came before the data was sent")
+	err := s.send(head, data, nil, func() error {
+		if s.glance(statusBytes) {
+			return early
+		}
+		return nil
+	})
+	if err == nil {
+		return takeStatus(s)
+	}
+	// Why it doesn't take the data may have arrived all the same.
+	if s.glance(statusBytes) {
+		if said := takeStatus(s); said != nil {
+			return said
+		}
+	}
+	return err
+}
+
+// takeStatus takes a status and says what it means.
+func takeStatus(s *stream) error {
+	var b [statusBytes]byte
+	if err := s.fill(b[:]); err != nil {
+		return err
+	}
+	return parseStatus(b)
+}

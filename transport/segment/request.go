@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // A request to a data port: what to do with so many bytes at an address of its owner.
@@ -51,12 +50,8 @@ func appendStatus(b []byte, code uint32) []byte {
 // ErrRejected is returned when an owner has no memory at an address.
 var ErrRejected = errors.New("the owner has no such memory")
 
-// readStatus reads a status and says what it means.
-func readStatus(r io.Reader) error {
-	var b [statusBytes]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return err
-	}
+// parseStatus says what a status means.
+func parseStatus(b [statusBytes]byte) error {
 	v := binary.LittleEndian.Uint64(b[:])
 	switch {
 	case v>>32 != statusMagic:

@@ -157,7 +157,7 @@ func TestOnlyWhatIsRegisteredCanBeReached(t *testing.T) {
 				// The carrier knows better than to ask; the host is asked all the same.
 				wide := &Descriptor{Name: "x", Buffers: []Buffer{{Addr: 1, Length: ^uint64(0) - 1, Name: "x"}, {Addr: bad.addr, Length: uint64(bad.size), Name: "x"}}}
 				c.mu.Lock()
-				p := &peer{found: wide, route: &lanes{address: net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.data.listener))), version: version, slots: make(chan struct{}, 1), now: time.Now}}
+				p := &peer{found: wide, route: newLanes(net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.data.listener))), version, 1, DefaultStall, time.Now)}
 				c.peers[h.Name()] = p
 				c.mu.Unlock()
 				data := random(bad.size)
@@ -266,7 +266,7 @@ func TestTransfersEndWithTheirContext(t *testing.T) {
 	defer silent.Close()
 	c := carrier(t, P2P)
 	c.peers["x"] = &peer{
-		route: &lanes{address: silent.Addr().String(), version: 2, slots: make(chan struct{}, 1), now: time.Now},
+		route: newLanes(silent.Addr().String(), 2, 1, DefaultStall, time.Now),
 		found: &Descriptor{Name: "x", Buffers: []Buffer{{Addr: 1, Length: 1 << 30, Name: "x"}}},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
