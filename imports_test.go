@@ -32,6 +32,7 @@ var rooms = []struct {
 	{"core/drain", []string{"core/segment"}, true},
 	{"core/tier", []string{"core/segment"}, true},
 	{"core/weight", []string{}, true},
+	{"core/transfer/transfertest", []string{"core/transfer"}, true},
 	{"core/transfer", []string{}, true},
 	{"core/object", []string{"core/segment", "core/tenant", "core/evict", "core/errcode"}, true},
 	{"core/policy", []string{"core/tenant", "core/errcode", "sdk/policydoc"}, false},
@@ -44,7 +45,7 @@ var rooms = []struct {
 	{"transport/structpack", []string{}, true},
 	{"transport", []string{"core", "transport"}, false},
 	{"client", []string{"core/segment", "core/errcode", "core/object", "transport"}, false},
-	{"conformance", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
+	{"conformance", []string{"client", "cmd", "core", "transport", "sdk", "plugins"}, false},
 	{"cmd", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
 }
 
