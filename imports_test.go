@@ -46,7 +46,7 @@ var rooms = []struct {
 	{"transport", []string{"core", "transport"}, false},
 	{"client", []string{"core/segment", "core/errcode", "core/object", "transport"}, false},
 	{"conformance", []string{"client", "cmd", "core", "transport", "sdk", "plugins"}, false},
-	{"cmd", []string{"cmd", "core", "transport", "sdk", "plugins"}, false},
+	{"cmd", []string{"cmd", "client", "core", "transport", "sdk", "plugins"}, false},
 }
 
 // forbidden are names that say nothing.

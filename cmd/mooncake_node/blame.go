@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/mooncake-go/mooncake-master/cmd/mooncake_node/node"
+	"github.com/mooncake-go/mooncake-master/transport/segment"
+)
+
+// blame names the flag that an error is about, and what would be right.
+func (o *options) blame(err error) error {
+	var listen *net.OpError
+	switch {
+	case errors.Is(err, node.ErrHTTP) && errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("--metrics_port=%d: %w; choose a free port, or 0 for none", o.metricsPort, err)
+	case errors.Is(err, node.ErrHTTP):
+		return fmt.Errorf("--metrics_host=%s --metrics_port=%d: %w", o.metricsHost, o.metricsPort, err)
+	case errors.Is(err, node.ErrMemory) && o.hugePages:
+		return fmt.Errorf("--global_segment_size=%s --huge_pages: %w; vm.nr_hugepages says how many there are", &o.size, err)
+	case errors.Is(err, node.ErrMemory):
+		return fmt.Errorf("--global_segment_size=%s: %w; lend less", &o.size, err)
+	case errors.Is(err, segment.ErrNameTaken):
+		return fmt.Errorf("--local_hostname=%s: %w", o.name, err)
+	case errors.Is(err, node.ErrVersion):
+		return fmt.Errorf("--master_server_address=%s: %w", o.master, err)
+	case errors.As(err, &listen) && listen.Op == "listen":
+		return fmt.Errorf("--bind_address=%s: %w; want an address of this machine", o.bind, err)
+	}
+	return err
+}
