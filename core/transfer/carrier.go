@@ -11,7 +11,8 @@ type Place struct {
 
 // Carrier reads and writes the memory of others. It is safe for concurrent use.
 type Carrier interface {
-	// Read fills dst from a place; Write copies src to a place and returns when it is there.
+	// Read fills dst from a place; Write copies src to a place and returns when it is there. Both return soon
+	// after ctx has ended, and don't touch dst or src any more then.
 	Read(ctx context.Context, from Place, dst []byte) error
 	Write(ctx context.Context, to Place, src []byte) error
 	// Buffer returns n bytes that the carrier moves without copying them first. release gives them back.
