@@ -56,6 +56,20 @@ driver_without_device() { # driver_without_device SITE TARGET: writes TARGET/lib
   gcc -shared -fPIC -w -Wl,-soname,libcuda.so.1 -o "$target/libcuda.so.1" "$target/driver.c"
 }
 
+# Over RDMA 0.3.14 also names Mellanox's own interface, whose library accepts none but its own libibverbs. Where another one
+# stands in for that (verbs.sh), this one stands in for Mellanox's: every call fails as on another maker's adapter.
+mlx5_without_device() { # mlx5_without_device SITE TARGET: writes TARGET/libmlx5.so.1
+  local site=$1 target=$2 symbols version before=
+  mkdir -p "$target"
+  symbols=$(nm -D --undefined-only "$site"/mooncake/*.so 2>/dev/null | grep -oE 'mlx5dv_[a-z0-9_]+@MLX5_[0-9.]+' | sort -u)
+  sed -E 's/(.*)@.*/long \1(void) { return FAILS; }/; /(alloc_uar|create|_reg)\(/ s/FAILS/0/; s/FAILS/95/' <<<"$symbols" >"$target/mlx5.c" # no pointer, or EOPNOTSUPP
+  for version in $(sed 's/.*@//' <<<"$symbols" | sort -uV); do
+    echo "$version { global: $(grep "@$version\$" <<<"$symbols" | sed 's/@.*/;/' | tr '\n' ' ')}$before;"
+    before=" $version"
+  done >"$target/mlx5.map"
+  gcc -shared -fPIC -w -Wl,-soname,libmlx5.so.1 -Wl,--version-script="$target/mlx5.map" -o "$target/libmlx5.so.1" "$target/mlx5.c"
+}
+
 for version in 0.3.13 0.3.14; do
   stamp=$clients/$version/.installed-$recipe
   [ -e "$stamp" ] && continue
@@ -73,3 +87,4 @@ for version in 0.3.13 0.3.14; do
   chmod +x "$(site_of $version)/mooncake/mooncake_master"
   touch "$stamp"
 done
+[ -e "$clients/0.3.14/mlx5/libmlx5.so.1" ] || mlx5_without_device "$(site_of 0.3.14)" "$clients/0.3.14/mlx5"

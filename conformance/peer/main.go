@@ -1,5 +1,5 @@
-// Command peer is a Go client and a Go host in a process of their own, driven by JSON lines as the worker of
-// the released clients is: each line read is {"method": name, "args": [...], "kwargs": {...}}, each line
+// Command peer is a client of package client in a process of its own, driven by JSON lines as the worker of the
+// released clients is: each line read is {"method": name, "args": [...], "kwargs": {...}}, each line
 // written {"result": value} or {"error": text}. It ends when its input ends.
 package main
 
@@ -28,7 +28,7 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	p := &peer{}
-	defer p.end(ctx)
+	defer p.end()
 	answers := json.NewEncoder(os.Stdout)
 	answers.Encode(told{Result: "ready"})
 	lines := bufio.NewScanner(os.Stdin)

@@ -23,8 +23,21 @@ const limit = 55 * time.Second
 // peer is what the orders are about.
 type peer struct {
 	client *client.Client
-	lent   *lent
 	file   []byte // random bytes, of which values are pieces
+}
+
+// settings are those of "open".
+type settings struct {
+	Master      string   `json:"master"`
+	Metadata    string   `json:"metadata"`
+	Tenant      string   `json:"tenant"`
+	Protocol    string   `json:"protocol"`
+	Devices     []string `json:"devices"`
+	DataVersion int      `json:"data_version"`
+}
+
+func (s *settings) client() client.Config {
+	return client.Config{Master: s.Master, Metadata: s.Metadata, Tenant: s.Tenant}
 }
 
 // value is a piece of the file, [offset, size].
@@ -47,20 +60,10 @@ func (p *peer) obey(ctx context.Context, o *order) (any, error) {
 		var err error
 		p.client, err = client.Dial(ctx, s.client())
 		return 0, err
-	case "lend":
-		var s settings
-		if err := json.Unmarshal(o.Kwargs, &s); err != nil {
-			return nil, err
-		}
-		var err error
-		if p.lent, err = lend(ctx, s); err != nil {
-			return nil, err
-		}
-		return p.lent.host.Name(), nil
 	case "holds":
 		return holds()
 	case "end":
-		return 0, p.end(ctx)
+		return 0, p.end()
 	}
 	if p.client == nil || p.file == nil {
 		return nil, fmt.Errorf("%s before open and values", o.Method)
@@ -206,17 +209,13 @@ func holds() (any, error) {
 }
 
 // end closes everything.
-func (p *peer) end(ctx context.Context) error {
-	var errs []error
-	if p.client != nil {
-		errs = append(errs, p.client.Close())
-		p.client = nil
+func (p *peer) end() error {
+	if p.client == nil {
+		return nil
 	}
-	if p.lent != nil {
-		errs = append(errs, p.lent.takeBack(ctx))
-		p.lent = nil
-	}
-	return errors.Join(errs...)
+	c := p.client
+	p.client = nil
+	return c.Close()
 }
 
 // verdict says "same", or what of some bytes is not as it should be.

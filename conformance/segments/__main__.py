@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=2, help="parts at a time")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--values", help=argparse.SUPPRESS)
-    parser.add_argument("--peer", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     for name, all_of_them in (("releases", RELEASES), ("transports", TRANSPORTS), ("metadata", METADATA), ("cells", CELLS)):
         chosen = [part for part in getattr(options, name).split(",") if part]
@@ -51,7 +51,7 @@ def play(options, part, folder):
     """Plays one part in a process of its own and gives its report."""
     name = "-".join(part)
     out = folder / f"{name}.json"
-    command = [sys.executable, "-m", "segments", "--part", json.dumps([*part, str(out)]), "--cells", ",".join(options.cells), "--seed", str(options.seed), "--values", str(folder / "values"), "--peer", options.peer]
+    command = [sys.executable, "-m", "segments", "--part", json.dumps([*part, str(out)]), "--cells", ",".join(options.cells), "--seed", str(options.seed), "--values", str(folder / "values"), "--programs", options.programs]
     runner = subprocess.Popen(command + (["--quick"] if options.quick else []), cwd=Path(__file__).resolve().parent.parent)
     RUNNERS.add(runner)
     try:
@@ -76,7 +76,7 @@ def main():
         release, transport, metadata, out = json.loads(options.part)
         folder = Path(out).with_suffix("")
         folder.mkdir()
-        group = Group(release, transport, metadata, options.quick, options.seed, Path(options.values), options.peer, folder)
+        group = Group(release, transport, metadata, options.quick, options.seed, Path(options.values), options.programs, folder)
         Path(out).write_text(json.dumps(group.play([tuple(cell.split("-")) for cell in options.cells])))
         return 0
     for ending in (signal.SIGTERM, signal.SIGINT):

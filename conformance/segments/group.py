@@ -11,7 +11,8 @@ from pathlib import Path
 from lane.actors import Broken, Master
 from lane.processes import Processes
 
-from .parties import P2P, TRANSPORTS, Peer, Released, published
+from .parties import P2P, TRANSPORTS, Node, Peer, Released, published
+from .wire import Wire
 
 KB, MB = 1 << 10, 1 << 20
 SIZES = (1, 2, 4 * KB, 64 * KB - 1, 64 * KB, 64 * KB + 1, 1 * MB, 16 * MB + 3, 256 * MB)
@@ -27,12 +28,13 @@ class Group:
     what was there before is noticed.
     """
 
-    def __init__(self, release, transport, metadata, quick, seed, values, peer, folder):
+    def __init__(self, release, transport, metadata, quick, seed, values, programs, folder):
         self.release, self.transport, self.metadata = release, TRANSPORTS[transport], metadata
-        self.quick, self.values, self.peer, self.folder = quick, values, peer, Path(folder)
+        self.quick, self.values, self.folder = quick, values, Path(folder)
+        self.programs = Path(programs) / ("rdma" if self.transport.protocol == "rdma" else "")
         self.random = random.Random(f"{seed} {transport} {metadata}")
         self.room = values.stat().st_size
-        self.processes, self.endpoints = Processes(), {}
+        self.processes, self.endpoints, self.descriptors = Processes(), {}, {}
         self.counts, self.failures = defaultdict(int), defaultdict(list)
         self.expected = defaultdict(lambda: [0, 0])  # bytes written and read by each client
 
@@ -81,7 +83,7 @@ class Group:
         if "real" in owners:
             self.owners["real"] = Released(self, "real-owner", segment, 16 * MB)
         if "go" in owners:
-            self.owners["go"] = Peer(self, "go-owner", segment)
+            self.owners["go"] = Node(self, "go-owner", segment)
         # Whoever acts, both kinds of client read.
         self.users = {"real": Released(self, "real-user", 0, buffer), "go": Peer(self, "go-user")} if users else {}
         everybody = [*self.owners.values(), *self.users.values()]
@@ -91,17 +93,26 @@ class Group:
             one.started()
         mounted = {one["segment_name"]: one["te_endpoint"] for one in json.loads(self.master.http("GET", "/get_segments_detail")[1])["segments"]}
         for one in self.owners.values():
+            if one.hostname not in mounted:
+                raise Broken(f"the master has not mounted {one.hostname}")
             one.endpoint = mounted[one.hostname]  # with P2PHANDSHAKE the name of a released client is another one
 
     def judge_descriptor(self, owner, cells):
         """Sees that the owner publishes what this part of the matrix is about."""
-        seen = published(self.metadata_address, self.owners[owner].endpoint)
+        seen = self.descriptors[owner] = published(self.metadata_address, self.owners[owner].endpoint)
         for cell in cells:
             self.judge(cell, "protocol", seen["protocol"], self.transport.protocol)
-            if self.transport.protocol == "tcp":
-                self.judge(cell, "version of the data port", seen.get("tcp_proto_version", 1), self.transport.version)
-            else:
+            if self.transport.protocol == "rdma":
                 self.judge(cell, "devices", [one["name"] for one in seen["devices"]], self.transport.devices)
+
+    def judge_version(self, user, owner):
+        """Has a client write its first value, and sees the version that it does so in on the wire."""
+        try:
+            wire = Wire(self.descriptors[owner]["tcp_data_port"])
+        except PermissionError:
+            return
+        self.write(user, owner, "write", f"{owner}-{user}-first", self.fresh(1), "put")
+        self.judge((user, owner), "versions on the wire", wire.versions(), [self.transport.version])
 
     def write(self, user, owner, order, key, value, *first):
         """Has a client write a value and sees where it lies."""
@@ -118,6 +129,9 @@ class Group:
 
     def exchange(self, owner, acting):
         """Writes and reads with an owner's memory."""
+        if self.transport.protocol == "tcp":
+            for user in acting:
+                self.judge_version(user, owner)
         for size in QUICK_SIZES if self.quick else SIZES:
             key = f"{owner}-{size}"
             for verb, user in zip(("put", "upsert"), acting):
@@ -148,11 +162,10 @@ class Group:
     def close(self, cells):
         """Has everybody give back what they hold, and sees that the bytes went over the devices."""
         for one in (*self.users.values(), *self.owners.values()):
-            seen = one.call("end")
+            seen = one.end()
             for cell in cells:
                 if one in (self.users[cell[0]], self.owners[cell[1]]):
                     self.judge(cell, f"end of {one.name}", seen, 0)
-            one.bye()
         if self.transport.protocol != "rdma":
             return
         traffic = {}

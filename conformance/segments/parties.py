@@ -1,7 +1,8 @@
-"""The processes of the matrix: released clients and our client and host, each obeying the orders of worker.py."""
+"""The processes of the matrix: released clients and our client, obeying the orders of worker.py, and our node."""
 
 import json
 import os
+import re
 import select
 import socket
 import struct
@@ -26,12 +27,15 @@ class Transport:
         self.name, self.protocol, self.version = name, protocol, version
         self.devices = [f"softrdma{i}" for i in range(devices)]
 
-    def variables(self, folder, released):
-        """Environment variables of a process; the released client looks for device files, so the library is preloaded into it."""
+    def variables(self, folder, release):
+        """Environment variables of a released client, or of a program of ours. The client looks for device files, so the library is preloaded into it."""
         if self.protocol == "tcp":
-            return {"MC_TCP_PROTO": str(self.version)} if released else {}
+            return {"MC_TCP_PROTO": str(self.version)} if release else {}
         shared = {"SOFTVERBS_DIR": str(folder / "softverbs"), "SOFTVERBS_NDEV": str(len(self.devices)), "SOFTVERBS_STATS": str(folder / "traffic")}
-        return {**shared, "LD_PRELOAD": str(SOFTVERBS)} if released else {**shared, "LD_LIBRARY_PATH": str(SOFTVERBS.parent)}
+        if not release:
+            return {**shared, "LD_LIBRARY_PATH": str(SOFTVERBS.parent)}
+        before = [CLIENTS / release / "mlx5" / "libmlx5.so.1"] if release == "0.3.14" else []  # install.sh says why
+        return {**shared, "LD_PRELOAD": ":".join(map(str, [*before, SOFTVERBS]))}
 
 
 TRANSPORTS = {
@@ -76,20 +80,20 @@ class Party:
         self.send(method, *args, **kwargs)
         return self.answer()
 
-    def bye(self):
-        """Ends the process and waits for it."""
+    def end(self):
+        """Has it give everything back, and ends it; gives the code of that."""
+        code = self.call("end")
         self.child.stdin.close()
-        self.child.wait(timeout=PATIENCE)
+        status = self.child.wait(timeout=PATIENCE)
+        return code or status
 
 
 class Released(Party):
     """A released client, with a segment or without."""
 
-    kind = "real"
-
     def __init__(self, group, name, segment, buffer, variables=None):
         self.segment, self.buffer = segment, buffer
-        env = {**environment(group.release), **group.transport.variables(group.folder, True), **(variables or {})}
+        env = {**environment(group.release), **group.transport.variables(group.folder, group.release), **(variables or {})}
         worker = Path(__file__).with_name("worker.py")
         super().__init__(group, name, [str(CLIENTS / group.release / "bin" / "python"), str(worker)], env)
 
@@ -121,42 +125,72 @@ class Released(Party):
 
 
 class Peer(Party):
-    """Our client, or our host."""
+    """Our client."""
 
-    kind = "go"
-
-    def __init__(self, group, name, segment=0):
-        self.segment = segment
-        env = {**os.environ, **group.transport.variables(group.folder, False)}
-        super().__init__(group, name, [group.peer], env)
+    def __init__(self, group, name):
+        super().__init__(group, name, [str(group.programs / "peer")], {**os.environ, **group.transport.variables(group.folder, None)})
 
     def start(self):
-        """Has it open or lend; the answers are taken by `started`."""
+        """Has it open; the answers are taken by `started`."""
         group = self.group
-        common = dict(
+        self.send(
+            "open",
             master=f"127.0.0.1:{group.master.rpc}",
             metadata=group.metadata_address,
             data_version=group.transport.version,
             protocol=group.transport.protocol,
             devices=group.transport.devices,
         )
-        if self.segment:
-            self.send("lend", name=f"127.0.0.1:{free_ports(1)[0]}", size=self.segment, **common)
-            return
-        self.send("open", **common)
         self.send("values", str(group.values))
 
     def started(self):
-        """Waits until it is open; a host's name is known from then on."""
-        ready, opened = self.answer(), self.answer()
-        if self.segment:
-            if not isinstance(opened, str) or ":" not in opened or " " in opened:
-                raise Broken(f"{self.name}: {opened}")
-            self.hostname = opened
-            return
-        if opened != 0:
-            raise Broken(f"{self.name}: {opened}")
-        self.answer()
+        """Waits until it is open."""
+        for what, wanted in (("the start", "ready"), ("open", 0), ("values", 0)):
+            seen = self.answer()
+            if seen != wanted:
+                raise Broken(f"{self.name}: {what}: {seen}")
+
+
+class Node:
+    """Our storage node."""
+
+    def __init__(self, group, name, segment, **flags):
+        self.group, self.name, self.log = group, name, group.folder / f"{name}.log"
+        transport = group.transport
+        settings = {
+            "local_hostname": f"127.0.0.1:{free_ports(1)[0]}",
+            "bind_address": "127.0.0.1",
+            "master_server_address": f"127.0.0.1:{group.master.rpc}",
+            "master_admin_address": f"127.0.0.1:{group.master.http_port}",
+            "metadata_server": group.metadata_address,
+            "global_segment_size": segment,
+            "protocol": transport.protocol,
+            "device_names": ",".join(transport.devices),
+            "tcp_proto_version": transport.version,
+            "drain_timeout": "0s",
+            **flags,
+        }
+        command = [str(group.programs / "mooncake_node"), *(f"--{flag}={value}" for flag, value in settings.items())]
+        env = {**os.environ, **transport.variables(group.folder, None)}
+        self.child = group.processes.start(command, self.log, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+
+    def start(self):
+        """It starts by itself."""
+
+    def started(self):
+        """Waits until its memory is mounted; its name is known from then on."""
+        if not select.select([self.child.stdout], [], [], PATIENCE)[0]:
+            raise Broken(f"{self.name} mounts nothing in {PATIENCE} s")
+        line = self.child.stdout.readline().decode()
+        told = re.search(r"is serving: segment (\S+) endpoint (\S+)", line)
+        if not told:
+            raise Broken(f"{self.name}: {line.strip() or self.child.wait(timeout=PATIENCE)}")
+        self.hostname, self.endpoint = told.groups()
+
+    def end(self):
+        """Stops it as an operator does; gives the exit status."""
+        self.child.terminate()
+        return self.child.wait(timeout=PATIENCE)
 
 
 def published(metadata, name):
@@ -173,4 +207,4 @@ def published(metadata, name):
     return json.loads(text[9:])
 
 
-__all__ = ["TRANSPORTS", "Broken", "Master", "Peer", "Released", "published"]
+__all__ = ["TRANSPORTS", "Broken", "Master", "Node", "Peer", "Released", "published"]
