@@ -25,8 +25,13 @@ const (
 	drainPath    = "/api/v1/drain_jobs"
 )
 
-// drainPoll is how often a drain job is looked at.
-const drainPoll = 500 * time.Millisecond
+const (
+	// drainPoll is how often a drain job is looked at.
+	drainPoll = 500 * time.Millisecond
+	// drainAhead is how many moves the master may have ready for each that is carried out: it looks for more only now
+	// and then.
+	drainAhead = 16
+)
 
 // drain moves what is on the node to others, as far as that can be done within the DrainTimeout.
 func (n *Node) drain(ctx context.Context) {
@@ -116,7 +121,7 @@ func (n *Node) beginDrain(ctx context.Context) (id string, err error) {
 	if !slices.ContainsFunc(strings.Fields(names), func(name string) bool { return name != n.name }) {
 		return "", errors.New("there is no other segment that what is on this node could be moved to")
 	}
-	body, err := json.Marshal(map[string]any{"segments": []string{n.name}, "max_concurrency": max(n.cfg.Tasks, 1)})
+	body, err := json.Marshal(map[string]any{"segments": []string{n.name}, "max_concurrency": drainAhead * n.cfg.Tasks})
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 
 const (
 	fetchPeriod = time.Second
+	leavePeriod = 100 * time.Millisecond // while the node is being drained
 	// spacePause is waited before another try when a target is full, longer each time, as the released clients do.
 	spacePause = 50 * time.Millisecond
 	// settleTime is waited before memory is given up that a failed write may still reach.
@@ -55,7 +56,11 @@ func (n *Node) work(ctx context.Context) {
 				}
 			})
 		}
-		pause := time.NewTimer(fetchPeriod)
+		period := fetchPeriod
+		if n.leaving.Load() {
+			period = leavePeriod
+		}
+		pause := time.NewTimer(period)
 		select {
 		case <-ctx.Done():
 		case <-freed:
