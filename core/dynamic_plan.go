@@ -76,11 +76,11 @@ func (m *Master) propose(name objectName, now int64) {
 	if !m.dynamic.enter(p, now) {
 		return
 	}
-	payload := task.CopyPayload{
+	payload := &task.CopyPayload{
 		TenantID: name.tenant, Key: name.key, Source: p.source, Targets: []string{p.target},
 		LeaseHigh: p.Lease.First, LeaseLow: p.Lease.Second, Epoch: p.Epoch,
 	}
-	if m.tasks.Submit(p.task, p.owner, task.Copy, payload.JSON(), m.at()) != nil {
+	if m.tasks.Submit(p.task, p.owner, task.Copy, payload, m.at()) != nil {
 		m.dynamic.drop(name)
 		return
 	}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -67,8 +68,8 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 		return segment.UUID{}, errcode.UnavailableInStatus
 	}
 	source := sources[m.rand.Uint64N(uint64(len(sources)))]
-	p := task.CopyPayload{TenantID: k.name, Key: key, Source: source.Info.Name, Targets: targets}
-	return m.submit(source.Client, task.Copy, p.JSON())
+	p := &task.CopyPayload{TenantID: k.name, Key: strings.Clone(key), Source: source.Info.Name, Targets: cloned(targets)}
+	return m.submit(source.Client, task.Copy, p)
 }
 
 // CreateMoveTask asks the client that owns an object's replica on the segment called source to move
@@ -106,8 +107,17 @@ func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment
 	case !ready:
 		return segment.UUID{}, errcode.UnavailableInStatus
 	}
-	p := task.MovePayload{TenantID: k.name, Key: key, Source: source, Target: target}
-	return m.submit(from.Client, task.Move, p.JSON())
+	p := &task.MovePayload{TenantID: k.name, Key: strings.Clone(key), Source: strings.Clone(source), Target: strings.Clone(target)}
+	return m.submit(from.Client, task.Move, p)
+}
+
+// cloned copies names, which may lie in a request that is about to be used again.
+func cloned(names []string) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strings.Clone(name)
+	}
+	return all
 }
 
 // holders calls f for the replicas that an object has in memory. It answers ObjectNotFound.
@@ -137,7 +147,7 @@ func (m *Master) taskTargets(names []string) errcode.Code {
 	return code
 }
 
-func (m *Master) submit(client segment.UUID, kind task.Type, payload string) (segment.UUID, errcode.Code) {
+func (m *Master) submit(client segment.UUID, kind task.Type, payload task.Payload) (segment.UUID, errcode.Code) {
 	id := m.newID()
 	return id, taskCode(m.tasks.Submit(id, client, kind, payload, m.at()))
 }

@@ -7,6 +7,12 @@ import (
 	"unicode/utf8"
 )
 
+// Payload is what a task is to do, a *CopyPayload or a *MovePayload. It isn't changed once it is in a queue.
+type Payload interface {
+	// JSON returns the payload as clients read it.
+	JSON() string
+}
+
 // CopyPayload tells a client what to copy. The lease and epoch are of a copy that the master
 // wants itself; zero otherwise. The order of the fields is that of the wire.
 type CopyPayload struct {

@@ -35,22 +35,24 @@ type Queue struct {
 	mu         sync.Mutex
 	byID       map[segment.UUID]*entry
 	waiting    map[segment.UUID]*list.List // pending tasks of each client, oldest first
-	pending    list.List                   // the three hold every task, in the order it got there
-	processing list.List
+	pending    list.List                   // the four hold every task, in the order it got there
+	processing list.List                   // at their clients
+	claimed    list.List                   // at the master
 	finished   list.List
 	totals     Totals
 }
 
 type entry struct {
 	View
-	payload string
+	payload Payload       // nil once it has ended
+	mine    bool          // the master carries it out
 	since   int64         // when it came into the list it is in
 	at      *list.Element // there
 	waits   *list.Element // in its client's list, while it is pending
 }
 
 // Totals count tasks since start.
-type Totals struct{ Created, Fetched, Succeeded, Failed, TimedOut, Refused uint64 }
+type Totals struct{ Created, Fetched, Claimed, Succeeded, Failed, TimedOut, Refused uint64 }
 
 // Counts are the tasks there are.
 type Counts struct {
@@ -64,7 +66,7 @@ func NewQueue(limits Limits) *Queue {
 }
 
 // Submit enters a task for a client under an id that no other has. It fails with ErrFull.
-func (q *Queue) Submit(id, client segment.UUID, kind Type, payload string, now Time) error {
+func (q *Queue) Submit(id, client segment.UUID, kind Type, payload Payload, now Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.pending.Len() >= q.limits.MaxPending {
@@ -95,7 +97,7 @@ func (q *Queue) Fetch(client segment.UUID, n uint64, now Time) []Assignment {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var out []Assignment
-	for uint64(len(out)) < n && q.processing.Len() < q.limits.MaxProcessing {
+	for uint64(len(out)) < n && q.underWay() < q.limits.MaxProcessing {
 		mine := q.waiting[client]
 		if mine == nil {
 			break
@@ -105,7 +107,7 @@ func (q *Queue) Fetch(client segment.UUID, n uint64, now Time) []Assignment {
 		e.Status, e.LastUpdatedAtMsEpoch, e.since = Processing, now.Wall, now.Now
 		e.at = q.processing.PushBack(e)
 		q.totals.Fetched++
-		out = append(out, Assignment{ID: e.ID, Type: e.Type, Payload: e.payload, CreatedAtMsEpoch: e.CreatedAtMsEpoch, MaxRetryAttempts: q.limits.MaxRetries})
+		out = append(out, Assignment{ID: e.ID, Type: e.Type, Payload: e.payload.JSON(), CreatedAtMsEpoch: e.CreatedAtMsEpoch, MaxRetryAttempts: q.limits.MaxRetries})
 	}
 	return out
 }
@@ -114,7 +116,8 @@ func (q *Queue) Fetch(client segment.UUID, n uint64, now Time) []Assignment {
 const maxMessage = 64 << 10
 
 // Complete ends a task as its client says. One that has ended already stays as it is. It fails
-// with ErrNotFinal, ErrNotFound and ErrForeign, in this order.
+// with ErrNotFinal, ErrNotFound and ErrForeign, in this order; the last one also says that the master carries the
+// task out.
 func (q *Queue) Complete(client segment.UUID, c Completion, now Time) error {
 	if !c.Status.Final() {
 		return ErrNotFinal
@@ -125,7 +128,7 @@ func (q *Queue) Complete(client segment.UUID, c Completion, now Time) error {
 	switch {
 	case e == nil:
 		return ErrNotFound
-	case e.AssignedClient != client:
+	case e.AssignedClient != client, e.mine && !e.Status.Final():
 		return ErrForeign
 	case !e.Status.Final():
 		q.finish(e, c.Status, strings.Clone(c.Message[:min(len(c.Message), maxMessage)]), now)
@@ -180,10 +183,13 @@ func (q *Queue) expire(l *list.List, timeout int64, message string, now Time) {
 	}
 }
 
+// underWay is how many tasks are.
+func (q *Queue) underWay() int { return q.processing.Len() + q.claimed.Len() }
+
 func (q *Queue) finish(e *entry, status Status, message string, now Time) {
 	q.leave(e)
 	e.Status, e.Message, e.LastUpdatedAtMsEpoch, e.since = status, message, now.Wall, now.Now
-	e.payload = ""
+	e.payload = nil
 	e.at = q.finished.PushBack(e)
 	if status == Success {
 		q.totals.Succeeded++
@@ -194,7 +200,11 @@ func (q *Queue) finish(e *entry, status Status, message string, now Time) {
 
 // leave takes a task that has not ended out of the lists it is in.
 func (q *Queue) leave(e *entry) {
-	if e.Status == Processing {
+	switch {
+	case e.mine:
+		q.claimed.Remove(e.at)
+		return
+	case e.Status == Processing:
 		q.processing.Remove(e.at)
 		return
 	}
@@ -211,5 +221,5 @@ func (q *Queue) leave(e *entry) {
 func (q *Queue) Counts() Counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Counts{Pending: q.pending.Len(), Processing: q.processing.Len(), Finished: q.finished.Len(), Totals: q.totals}
+	return Counts{Pending: q.pending.Len(), Processing: q.underWay(), Finished: q.finished.Len(), Totals: q.totals}
 }

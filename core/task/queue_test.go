@@ -14,6 +14,11 @@ import (
 
 const second = int64(1e9)
 
+// text is a payload that says what it is.
+type text string
+
+func (t text) JSON() string { return string(t) }
+
 func id(n uint64) segment.UUID { return segment.UUID{First: n, Second: n} }
 
 // at is so many seconds after the start; the wall clock is 1000 s ahead.
@@ -29,7 +34,7 @@ func queue(change ...func(*Limits)) *Queue {
 
 func submit(t *testing.T, q *Queue, n, client uint64, now Time) {
 	t.Helper()
-	if err := q.Submit(id(n), id(client), Copy, fmt.Sprint("payload ", n), now); err != nil {
+	if err := q.Submit(id(n), id(client), Copy, text(fmt.Sprint("payload ", n)), now); err != nil {
 		t.Fatalf("task %d: %v", n, err)
 	}
 }
@@ -61,7 +66,7 @@ func wantCounts(t *testing.T, q *Queue, pending, processing, finished int) {
 func TestSubmitAndPopTask(t *testing.T) {
 	q := queue()
 	submit(t, q, 1, 5, at(1))
-	if err := q.Submit(id(2), id(5), Move, "two", at(2)); err != nil {
+	if err := q.Submit(id(2), id(5), Move, text("two"), at(2)); err != nil {
 		t.Fatal(err)
 	}
 	wantView(t, q, View{ID: id(1), CreatedAtMsEpoch: 1001000, LastUpdatedAtMsEpoch: 1001000, AssignedClient: id(5)})
@@ -120,7 +125,7 @@ func TestMarkTaskComplete(t *testing.T) {
 func TestLongMessagesAreCut(t *testing.T) {
 	q := NewQueue(Limits{MaxPending: 1, MaxProcessing: 1, MaxFinished: 1})
 	id, client := segment.UUID{First: 1}, segment.UUID{First: 2}
-	if err := q.Submit(id, client, Copy, "{}", Time{}); err != nil {
+	if err := q.Submit(id, client, Copy, text("{}"), Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Complete(client, Completion{ID: id, Status: Success, Message: strings.Repeat("x", 1<<20)}, Time{}); err != nil {
@@ -184,7 +189,7 @@ func TestPendingLimitExceeded(t *testing.T) {
 	q := queue(func(l *Limits) { l.MaxPending = 2 })
 	submit(t, q, 1, 5, at(0))
 	submit(t, q, 2, 6, at(0))
-	if err := q.Submit(id(3), id(7), Copy, "", at(0)); !errors.Is(err, ErrFull) {
+	if err := q.Submit(id(3), id(7), Copy, text(""), at(0)); !errors.Is(err, ErrFull) {
 		t.Fatalf("a third: %v", err)
 	}
 	if _, err := q.Find(id(3)); !errors.Is(err, ErrNotFound) {
@@ -292,7 +297,7 @@ func TestRandomQueue(t *testing.T) {
 	for n := range uint64(20_000) {
 		switch r.IntN(6) {
 		case 0, 1:
-			if q.Submit(id(n), id(n%4), Copy, "", at(now)) == nil {
+			if q.Submit(id(n), id(n%4), Copy, text(""), at(now)) == nil {
 				status[n] = Pending
 			}
 		case 2:
@@ -349,7 +354,7 @@ func TestQueueIsSafe(t *testing.T) {
 	for w := range uint64(4) {
 		wg.Go(func() {
 			for i := range uint64(each) {
-				if err := q.Submit(id(w*each+i), id(1), Copy, "", at(0)); err != nil {
+				if err := q.Submit(id(w*each+i), id(1), Copy, text(""), at(0)); err != nil {
 					t.Error(err)
 				}
 			}
