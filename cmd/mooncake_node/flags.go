@@ -118,10 +118,6 @@ func parse(args []string, env func(string) string) (*options, error) {
 func (o *options) check() error {
 	switch {
 	case o.version:
-	case o.size == 0:
-		return errors.New("--global_segment_size=0: a node lends at least one byte, like 4GB")
-	case o.maxSegment == 0:
-		return errors.New("--max_segment_size=0: want more than 0, like 64GB")
 	case o.protocol != segment.ProtocolTCP && o.protocol != segment.ProtocolRDMA:
 		return fmt.Errorf("--protocol=%s: want tcp or rdma", o.protocol)
 	case o.devices != "" && o.protocol != segment.ProtocolRDMA:
