@@ -18,6 +18,7 @@ type replication struct {
 	source string
 	move   bool
 	token  Proposal
+	own    bool // the master carries the bytes itself
 }
 
 // Proposal names a copy that the master itself wants: the calls about it have to give the same lease
@@ -146,14 +147,36 @@ func (m *Master) startReplication(k *keeper, key string, targets []string, q *re
 	sh.Lock()
 	defer sh.Unlock()
 	o := m.current(k, sh, h, key)
+	if code := m.replicable(k, sh, o, key, q); code != errcode.OK {
+		return object.CopyPlan{}, code
+	}
+	w, code := m.beginReplication(k, sh, o, missing(sh, o, targets), q)
+	return copyPlan(sh, o, w), code
+}
+
+// replicable says why an object, which is nil if it isn't there, can't be copied or moved now.
+func (m *Master) replicable(k *keeper, sh *object.Shard, o *object.Object, key string, q *replication) errcode.Code {
 	switch {
 	case o == nil:
-		return object.CopyPlan{}, errcode.ObjectNotFound
+		return errcode.ObjectNotFound
 	case sh.Work(o, object.SlotReplication) != nil,
-		!q.move && m.dynamic.reserved(k.name, key, o.Ref(), m.clock.Now()):
-		return object.CopyPlan{}, errcode.ObjectHasReplicationTask
+		!q.move && q.token.Lease.IsZero() && m.dynamic.reserved(k.name, key, o.Ref(), m.clock.Now()):
+		return errcode.ObjectHasReplicationTask
 	}
-	return m.beginReplication(k, sh, o, missing(sh, o, targets), q)
+	return errcode.OK
+}
+
+// copyPlan is what a client is told of a copy or move that has begun; nil has not.
+func copyPlan(sh *object.Shard, o *object.Object, w *object.Work) object.CopyPlan {
+	var p object.CopyPlan
+	if w == nil {
+		return p
+	}
+	p.Source = sh.DescribeOne(o, sh.ByID(o, w.Sources[0]))
+	for _, id := range w.Targets {
+		p.Targets = append(p.Targets, sh.DescribeOne(o, sh.ByID(o, id)))
+	}
+	return p
 }
 
 // missing returns the targets that have no replica of an object.
@@ -169,32 +192,54 @@ func missing(sh *object.Shard, o *object.Object, targets []string) []string {
 
 // beginReplication begins a copy or move to the targets, which have no replica yet. Nothing else
 // goes on with the object. The shard is locked for writing.
-func (m *Master) beginReplication(k *keeper, sh *object.Shard, o *object.Object, targets []string, q *replication) (object.CopyPlan, errcode.Code) {
-	var plan object.CopyPlan
-	source := replicaOn(sh, o, q.source, isComplete)
-	switch {
-	case source == nil:
-		return plan, errcode.ReplicaNotFound
-	case !source.Readable():
-		return plan, errcode.UnavailableInStatus
+func (m *Master) beginReplication(k *keeper, sh *object.Shard, o *object.Object, targets []string, q *replication) (*object.Work, errcode.Code) {
+	sources, code := sources(sh, o, q)
+	if code != errcode.OK {
+		return nil, code
 	}
 	allocs, charge, code := m.chargeTargets(k, sh, o.Size, targets)
 	if code != errcode.OK {
-		return plan, code
+		return nil, code
 	}
 	w := &object.Work{
-		Slot: object.SlotReplication, Move: q.move, Client: q.client, Started: m.clock.Now(),
-		Sources: []uint64{source.ID}, Charge: charge, Lease: q.token.Lease, Epoch: q.token.Epoch,
+		Slot: object.SlotReplication, Move: q.move, Client: q.client, Started: m.clock.Now(), Carried: q.own,
+		Sources: sources, Charge: charge, Lease: q.token.Lease, Epoch: q.token.Epoch,
 	}
-	plan.Source = sh.DescribeOne(o, source)
 	for _, a := range allocs {
 		r := object.Replica{ID: m.replicaID.Add(1), Memory: a, Status: object.ReplicaProcessing, Staged: true}
 		w.Targets = append(w.Targets, r.ID)
 		sh.Add(o, r)
-		plan.Targets = append(plan.Targets, sh.DescribeOne(o, &r))
 	}
 	sh.BeginWork(o, w)
-	return plan, errcode.OK
+	return w, errcode.OK
+}
+
+// sources returns the ids of the replicas that are read from. A client reads from the one it names. The master
+// may read from any that is complete, even of a client that is silent; a move takes the first one away.
+func sources(sh *object.Shard, o *object.Object, q *replication) ([]uint64, errcode.Code) {
+	named := replicaOn(sh, o, q.source, isComplete)
+	switch {
+	case !q.own && named != nil && !named.Readable():
+		return nil, errcode.UnavailableInStatus
+	case !q.own && named != nil:
+		return []uint64{named.ID}, errcode.OK
+	case !q.own, named == nil && q.move:
+		return nil, errcode.ReplicaNotFound
+	}
+	var ids []uint64
+	if named != nil {
+		ids = append(ids, named.ID)
+	}
+	all := sh.Replicas(o)
+	for i := range all {
+		if r := &all[i]; r != named && r.Kind == object.KindMemory && isComplete(r) && alive(r) {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, errcode.ReplicaNotFound
+	}
+	return ids, errcode.OK
 }
 
 // chargeTargets charges and takes memory of size bytes on each segment; on anything but OK nothing has

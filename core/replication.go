@@ -25,36 +25,50 @@ func (m *Master) DynamicCopyStart(id segment.UUID, tenantName, key, source strin
 	sh.Lock()
 	defer sh.Unlock()
 	o := m.current(k, sh, h, key)
-	switch {
-	case o == nil:
-		return object.CopyPlan{}, errcode.ObjectNotFound
-	case sh.Work(o, object.SlotReplication) != nil:
-		return object.CopyPlan{}, errcode.ObjectHasReplicationTask
+	q := &replication{client: id, source: source, token: token}
+	if code := m.replicable(k, sh, o, key, q); code != errcode.OK {
+		return object.CopyPlan{}, code
 	}
+	names, code := m.follow(k, sh, o, key, targets, q)
+	if code == errcode.OK {
+		code = m.placeableTargets(names)
+	}
+	if code != errcode.OK {
+		return object.CopyPlan{}, code
+	}
+	w, code := m.beginProposed(k, sh, o, names, q)
+	return copyPlan(sh, o, w), code
+}
+
+// follow takes up the proposal that a copy names, and returns the targets that have no replica yet. The shard is locked
+// for writing.
+func (m *Master) follow(k *keeper, sh *object.Shard, o *object.Object, key string, targets []string, q *replication) ([]string, errcode.Code) {
 	p, ok := m.dynamic.find(k.name, key, o.Ref(), m.clock.Now())
 	switch {
 	case !ok:
-		return object.CopyPlan{}, errcode.UnavailableInStatus
-	case p.Proposal != token:
-		return object.CopyPlan{}, errcode.InvalidVersion
-	case source != p.source || len(targets) != 1 || targets[0] != p.target:
-		return object.CopyPlan{}, errcode.ObjectHasReplicationTask
-	case id != p.owner:
-		return object.CopyPlan{}, errcode.IllegalClient
+		return nil, errcode.UnavailableInStatus
+	case p.Proposal != q.token:
+		return nil, errcode.InvalidVersion
+	case q.source != p.source || len(targets) != 1 || targets[0] != p.target:
+		return nil, errcode.ObjectHasReplicationTask
+	case q.client != p.owner && !q.own:
+		return nil, errcode.IllegalClient
 	}
 	m.dynamic.drop(p.name) // its copy begins now, or can't
 	names := missing(sh, o, targets)
 	if len(names) == 0 {
-		return object.CopyPlan{}, errcode.ObjectAlreadyExists
+		return nil, errcode.ObjectAlreadyExists
 	}
-	if code := m.placeableTargets(names); code != errcode.OK {
-		return object.CopyPlan{}, code
-	}
-	plan, code := m.beginReplication(k, sh, o, names, &replication{client: id, source: source, token: token})
+	return names, errcode.OK
+}
+
+// beginProposed begins a copy whose proposal has been taken up.
+func (m *Master) beginProposed(k *keeper, sh *object.Shard, o *object.Object, targets []string, q *replication) (*object.Work, errcode.Code) {
+	w, code := m.beginReplication(k, sh, o, targets, q)
 	if code == errcode.OK {
 		m.dynamic.begun.Add(1)
 	}
-	return plan, code
+	return w, code
 }
 
 // DynamicCopyEnd is CopyEnd of a copy that the master has proposed. It answers InvalidVersion for

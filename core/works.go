@@ -73,7 +73,7 @@ func (m *Master) workLost(k *keeper, sh *object.Shard, o *object.Object, w *obje
 }
 
 // expireWorks ends the works that nobody has ended within the release timeout. What they were
-// making may still be written to: it is parked.
+// making may still be written to: it is parked. What the master carries itself has timeouts of its own.
 func (m *Master) expireWorks() {
 	now := m.clock.Now()
 	limit := now - m.cfg.PutReleaseTimeout.Nanoseconds()
@@ -81,7 +81,7 @@ func (m *Master) expireWorks() {
 		for _, due := range k.space.WorksBefore(limit) {
 			sh := k.space.ShardOf(due.Object)
 			sh.Lock()
-			if o := sh.Live(due.Object); o != nil && sh.Going(o, due.Work) && due.Work.Started < limit {
+			if o := sh.Live(due.Object); o != nil && sh.Going(o, due.Work) && due.Work.Started < limit && !due.Work.Carried {
 				m.finishWork(k, sh, o, due.Work.Slot, noReplica, m.park(now+m.cfg.PutReleaseTimeout.Nanoseconds()))
 				m.workExpired(k, sh, o, due.Work)
 				m.settle(k, sh, o)

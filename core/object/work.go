@@ -30,6 +30,7 @@ type Work struct {
 	Sources []uint64 // ids of the pinned replicas
 	Targets []uint64 // ids of the staged replicas
 	Charge  uint64   // bytes charged to the tenant for the targets, beside the object's ledger
+	Carried bool     // the master itself does it, which always ends it: no timeout does
 
 	// Of a copy that the master proposed itself: what its calls have to name.
 	Lease segment.UUID
