@@ -44,7 +44,7 @@ var rooms = []struct {
 	{"templates", []string{"sdk"}, false},
 	{"transport/structpack", []string{}, true},
 	{"transport", []string{"core", "transport"}, false},
-	{"client", []string{"core/segment", "core/errcode", "core/object", "transport"}, false},
+	{"client", []string{"core/segment", "core/errcode", "core/object", "core/transfer", "transport"}, false},
 	{"conformance", []string{"client", "cmd", "core", "transport", "sdk", "plugins"}, false},
 	{"cmd", []string{"cmd", "client", "core", "transport", "sdk", "plugins"}, false},
 }

@@ -11,62 +11,110 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	core "github.com/mooncake-go/mooncake-master/core/segment"
-	"github.com/mooncake-go/mooncake-master/transport/rpc"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
-	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
-// Config says which pool a client works with.
+// Config says which pool a client works with. Master and Metadata are needed.
 type Config struct {
-	Master string // host:port of the master's RPC
-	// Metadata is where owners of memory publish how they are reached: segment.P2P, or the URL of a
-	// metadata store; Cluster sets the names of one cluster apart there, usually it is "".
+	// Master is host:port of the master's RPC, or several of them set apart by commas, of which one serves: they
+	// are tried in turn until one is reached.
+	Master string
+	// Metadata is where owners of memory publish how they are reached: an address for segment.OpenMetadata, such as
+	// segment.P2P or the URL of a metadata store; Cluster sets the names of one cluster apart there, usually it is "".
 	Metadata, Cluster string
-	Tenant            string // whose objects; "" is the tenant "default" where tenants are off
-	Lanes             int    // most connections to one owner of memory; 0 = segment.DefaultLanes
+	// Tenant is whose objects the client puts and gets; "" is the tenant "default".
+	Tenant string
+	// HostID names the machine to masters that place values near their writers; "" = none.
+	HostID string
+	// SharedFolder is where this machine has the file system that clients share when the master was given
+	// --root_fs_dir: the same path as there. Values are then kept on it as well, and read from it when they are not in
+	// memory any more. "" = this client doesn't use it.
+	SharedFolder string
+
+	Lanes       int // most connections to one owner of memory; 0 = segment.DefaultLanes
+	Connections int // most connections to the master; 0 = DefaultConnections
+	Parallel    int // most values of a batch under way at a time; 0 = DefaultParallel
+
+	// CallTimeout is how long the master may take to answer a call, whatever the context allows; 0 =
+	// DefaultCallTimeout.
+	CallTimeout time.Duration
+	// WriteTimeout is how long a write may take in all. It must be shorter than --put_start_release_timeout_sec
+	// of the master, after which the memory may be another value's; 0 = DefaultWriteTimeout.
+	WriteTimeout time.Duration
+
+	// Checksum gives every value a checksum, as the option of that name does for one. Values that have one are
+	// compared with it when they are read, whoever wrote them, unless SkipVerification is set.
+	Checksum, SkipVerification bool
+
+	// DataVersion is the newest version of the protocol of TCP data ports to speak, 1 or 2; 0 = 2.
+	DataVersion int
 }
 
-// protocolVersion is the version of the store protocol, which master and client must agree on.
-const protocolVersion = "2.0.0"
+// The values of a Config that are not given.
+const (
+	DefaultConnections  = 4
+	DefaultParallel     = 16
+	DefaultCallTimeout  = 30 * time.Second
+	DefaultWriteTimeout = 5 * time.Minute
+)
 
-// ErrVersion is returned when the master speaks another version of the store protocol.
-var ErrVersion = errors.New("the master speaks another version of the store protocol")
+// setDefaults completes a configuration.
+func (cfg *Config) setDefaults() {
+	if cfg.Tenant == "" {
+		cfg.Tenant = "default"
+	}
+	if cfg.Connections <= 0 {
+		cfg.Connections = DefaultConnections
+	}
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = DefaultParallel
+	}
+	if cfg.CallTimeout <= 0 {
+		cfg.CallTimeout = DefaultCallTimeout
+	}
+	if cfg.WriteTimeout <= 0 {
+		cfg.WriteTimeout = DefaultWriteTimeout
+	}
+}
 
-// Client is a connection to a pool.
+// Client is a connection to a pool. It is safe for concurrent use.
 type Client struct {
-	cfg     Config
-	id      core.UUID
-	carrier *segment.Carrier
+	cfg      Config
+	id       core.UUID
+	masters  *masters
+	metadata segment.Metadata
+	carrier  *segment.Carrier
 
-	mu     sync.Mutex // guards conn and closed
-	conn   *rpc.Client
-	closed bool
+	mu         sync.Mutex // guards the following
+	closed     bool
+	writing    map[string]int // writes under way, by their keys
+	background sync.WaitGroup // what goes on after its caller has gone
 }
 
 // Dial connects to a master and agrees with it on the version.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
+	cfg.setDefaults()
+	masters, err := newMasters(cfg.Master, cfg.Connections)
+	if err != nil {
+		return nil, err
+	}
 	metadata, err := segment.OpenMetadata(cfg.Metadata, cfg.Cluster, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, id: newID(), carrier: segment.NewCarrier(segment.CarrierConfig{Metadata: metadata, Lanes: cfg.Lanes, Now: time.Now})}
-	if err := c.agree(ctx); err != nil {
+	c := &Client{
+		cfg: cfg, id: newID(), masters: masters, metadata: metadata, writing: make(map[string]int),
+		carrier: segment.NewCarrier(segment.CarrierConfig{Metadata: metadata, Lanes: cfg.Lanes, Now: time.Now, DataVersion: cfg.DataVersion}),
+	}
+	reaching, cancel := context.WithTimeout(ctx, cfg.CallTimeout)
+	defer cancel()
+	l, err := masters.take(reaching)
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
+	masters.give(l, true)
 	return c, nil
-}
-
-// agree asks for the master's version.
-func (c *Client) agree(ctx context.Context) error {
-	var ready errcode.Result[string]
-	if err := call(ctx, c, wire.ServiceReady, &wire.ServiceReadyRequest{}, &ready); err != nil {
-		return err
-	}
-	if ready.Value != protocolVersion {
-		return fmt.Errorf("%w: %q (%w), this client %q", ErrVersion, ready.Value, ready.Code, protocolVersion)
-	}
-	return nil
 }
 
 // newID returns a random identity.
@@ -76,61 +124,35 @@ func newID() core.UUID {
 	return core.UUID{First: binary.LittleEndian.Uint64(b[:8]), Second: binary.LittleEndian.Uint64(b[8:])}
 }
 
-// Close ends all connections.
-func (c *Client) Close() error {
-	c.mu.Lock()
-	conn := c.conn
-	c.conn, c.closed = nil, true
-	c.mu.Unlock()
-	c.carrier.Close()
-	if conn != nil {
-		return conn.Close()
-	}
-	return nil
-}
-
 // ErrClosed is returned for calls on a client after Close.
 var ErrClosed = errors.New("the client is closed")
 
-// connection returns the connection to the master, made anew if there is none.
-func (c *Client) connection(ctx context.Context) (*rpc.Client, error) {
+// Close ends all connections and waits for what goes on in the background. Calls under way fail.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.masters.close()
+	c.carrier.Close()
+	c.background.Wait()
+	return c.metadata.Close()
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// detach runs f in the background, unless the client is closed.
+func (c *Client) detach(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, ErrClosed
+		return false
 	}
-	if c.conn == nil {
-		conn, err := rpc.Dial(ctx, c.cfg.Master)
-		if err != nil {
-			return nil, err
-		}
-		c.conn = conn
-	}
-	return c.conn, nil
-}
-
-// drop forgets a connection that has failed.
-func (c *Client) drop(conn *rpc.Client) {
-	c.mu.Lock()
-	if c.conn == conn {
-		c.conn = nil
-	}
-	c.mu.Unlock()
-	conn.Close()
-}
-
-// call makes one call to the master. A connection that fails is not used again.
-func call[Req, Resp any](ctx context.Context, c *Client, r *wire.RPC[Req, Resp], req *Req, resp *Resp) error {
-	conn, err := c.connection(ctx)
-	if err != nil {
-		return err
-	}
-	err = rpc.Invoke(ctx, conn, r, req, resp)
-	var reply *rpc.ReplyError
-	if err != nil && ctx.Err() == nil && !errors.As(err, &reply) {
-		c.drop(conn)
-	}
-	return err
+	c.background.Go(f)
+	return true
 }
 
 // refused makes an error of a code.

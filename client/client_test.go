@@ -31,9 +31,9 @@ type pool struct {
 const lent = 32 << 20 // bytes of each host
 
 // newPool serves a master for the tenants a, of ten megabytes, and b, to which so many hosts lend memory.
-func newPool(t *testing.T, hosts int) *pool {
+func newPool(t *testing.T, hosts int, change ...func(*core.Config)) *pool {
 	t.Helper()
-	m, address := transporttest.Serve(t, time.Now, func(cfg *core.Config) { cfg.MultiTenant, cfg.LeaseTTL = true, time.Millisecond })
+	m, address := transporttest.Serve(t, time.Now, append([]func(*core.Config){func(cfg *core.Config) { cfg.MultiTenant = true }}, change...)...)
 	p := &pool{Master: m, address: address}
 	for i := range hosts {
 		p.lend(t, uint64(i+1))

@@ -7,123 +7,214 @@ import (
 	"io"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
-	"github.com/mooncake-go/mooncake-master/core/object"
-	"github.com/mooncake-go/mooncake-master/transport/segment"
-	"github.com/mooncake-go/mooncake-master/transport/wire"
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 )
 
-// ErrNotInMemory is returned for a value that lies on disks only.
-var ErrNotInMemory = errors.New("the value has no replica in memory")
+// ErrReplaced is returned when a value was removed or replaced while it was read.
+var ErrReplaced = errors.New("the value was removed or replaced while it was read")
 
-// Get returns the value of a key. It fails with errcode.ObjectNotFound when there is none and with
-// errcode.ReplicaIsNotReady while it is being written. Of several replicas the next one is read when one
-// can't be.
+// Get returns the value of a key. It fails with errcode.ObjectNotFound when there is none, with
+// errcode.ReplicaIsNotReady while it is being written, with errcode.TransferFail when no replica can be read, with
+// errcode.ChecksumMismatch when none is what was written, and with errcode.LeaseExpired or ErrReplaced when the master
+// did not protect it for as long as that took, several times.
 func (c *Client) Get(ctx context.Context, key string) ([]byte, error) {
-	at, size, err := c.locate(ctx, key)
+	var value []byte
+	_, err := c.get(ctx, key, nil, func(size uint64) ([]byte, error) {
+		if uint64(len(value)) != size {
+			value = make([]byte, size)
+		}
+		return value, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	value := make([]byte, size)
-	return value, c.read(ctx, key, at, value)
+	return value, nil
 }
 
-// GetTo writes the value of a key to w, of which few bytes are in memory at a time, and returns how many
-// were written. Errors are those of Get.
-func (c *Client) GetTo(ctx context.Context, key string, w io.Writer) (uint64, error) {
-	at, size, err := c.locate(ctx, key)
+// GetInto reads the value of a key into dst and returns its size. A value that is larger fails with
+// errcode.BufferOverflow, other errors are those of Get. After an error dst may hold anything.
+func (c *Client) GetInto(ctx context.Context, key string, dst []byte) (int, error) {
+	size, err := c.get(ctx, key, nil, fits(key, dst))
+	return int(size), err
+}
+
+// fits gives the value of a key the beginning of dst.
+func fits(key string, dst []byte) func(uint64) ([]byte, error) {
+	return func(size uint64) ([]byte, error) {
+		if size > uint64(len(dst)) {
+			return nil, fmt.Errorf("get %q: %w: %d bytes don't fit into %d", key, errcode.BufferOverflow, size, len(dst))
+		}
+		return dst[:size], nil
+	}
+}
+
+// GetRange reads part of the value of a key, from an offset in bytes on, into dst. It returns how many bytes were read: fewer than
+// dst takes, and io.EOF, if the value ends before. Parts are not compared with checksums. Other errors are those of
+// Get.
+func (c *Client) GetRange(ctx context.Context, key string, offset uint64, dst []byte) (int, error) {
+	var n int
+	err := c.reading(ctx, key, nil, func(l *lease) (bool, error) {
+		n = int(min(l.f.size-min(offset, l.f.size), uint64(len(dst))))
+		return false, c.readAny(ctx, l, offset, dst[:n], false)
+	})
 	if err != nil {
 		return 0, err
 	}
-	piece := make([]byte, min(size, streamPiece))
-	for done := uint64(0); done < size; {
-		n := min(size-done, streamPiece)
-		if err := c.read(ctx, key, at, piece[:n]); err != nil {
-			return done, err
+	if n < len(dst) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// readTries bounds how often a value is looked up that changes while it is read.
+const readTries = 4
+
+// get reads a whole value into what into gives for its size, and returns that. f is what is known already, or nil.
+func (c *Client) get(ctx context.Context, key string, f *found, into func(size uint64) ([]byte, error)) (uint64, error) {
+	var size uint64
+	err := c.reading(ctx, key, f, func(l *lease) (bool, error) {
+		dst, err := into(l.f.size)
+		if err != nil {
+			return false, final{err}
 		}
-		if _, err := w.Write(piece[:n]); err != nil {
-			return done, err
-		}
-		for i := range at {
-			at[i].Address += n
-		}
-		done += n
+		size = l.f.size
+		return c.verifies(l.f), c.readAny(ctx, l, 0, dst, true)
+	})
+	if err != nil {
+		return 0, err
 	}
 	return size, nil
 }
 
-// read fills dst from the first of several places that can be read.
-func (c *Client) read(ctx context.Context, key string, at []segment.Place, dst []byte) error {
-	var errs []error
-	for _, p := range at {
-		err := c.carrier.Read(ctx, p, dst)
-		if err == nil {
+// final is an error after which a read isn't tried again.
+type final struct{ error }
+
+// Unwrap returns the error itself.
+func (f final) Unwrap() error { return f.error }
+
+// reading runs read for what a key is found to have, until what it has read is the value: when the lease has expired
+// meanwhile, or no replica could be read and there are others by now, the key is looked up again. read reports whether it
+// knows that it has read the value, lease or not. f is what is known already, or nil.
+func (c *Client) reading(ctx context.Context, key string, f *found, read func(*lease) (bool, error)) error {
+	var before *found // where nothing could be read
+	var failed error
+	for range readTries {
+		if f == nil || !f.fresh() {
+			var err error
+			if f, err = c.find(ctx, key); err != nil {
+				return err
+			}
+		}
+		if before != nil && f.same(before) {
+			return failed
+		}
+		l := c.hold(ctx, key, f)
+		known, err := read(l)
+		if err == nil && known {
+			l.end()
 			return nil
 		}
-		if errs = append(errs, err); ctx.Err() != nil {
-			break
+		lost := l.confirm()
+		l.end()
+		var last final
+		switch {
+		case errors.As(err, &last):
+			return last.error
+		case err == nil && lost == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("get %q: %w", key, ctx.Err())
+		case lost == nil:
+			before, failed = f, err
+		default:
+			before, failed = nil, lost
+		}
+		f = nil
+	}
+	return failed
+}
+
+// streamPiece is how much of a value that is streamed moves at a time, in bytes. Two pieces are in memory: one comes
+// while the other goes.
+const streamPiece = 4 << 20
+
+// GetTo writes the value of a key to w, of which few bytes are in memory at a time, and returns how many
+// were written. Errors are those of Get. A value that has a checksum is compared with it before its end is written; w gets
+// what it has from the start only, so it must not be used after an error.
+func (c *Client) GetTo(ctx context.Context, key string, w io.Writer) (uint64, error) {
+	var done uint64
+	err := c.reading(ctx, key, nil, func(l *lease) (bool, error) {
+		err := c.stream(ctx, l, w, &done)
+		if err != nil && done > 0 {
+			err = final{err}
+		}
+		return true, err
+	})
+	return done, err
+}
+
+// stream writes what was found to w. done is how much of it, in bytes.
+func (c *Client) stream(ctx context.Context, l *lease, w io.Writer, done *uint64) error {
+	f := l.f
+	var pieces [2][]byte
+	for i := range pieces {
+		b, release, err := c.carrier.Buffer(int(min(f.size, streamPiece)))
+		if err != nil {
+			return final{fmt.Errorf("get %q: %w", l.key, err)}
+		}
+		defer release()
+		pieces[i] = b
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reading chan error // nil when nothing is being read
+	defer func() {
+		cancel()
+		if reading != nil {
+			<-reading
+		}
+	}()
+	read := func(at uint64, piece []byte) {
+		n := min(f.size-at, streamPiece)
+		ended := make(chan error, 1)
+		go func() { ended <- c.readAny(ctx, l, at, piece[:n], n == f.size) }()
+		reading = ended
+	}
+	read(0, pieces[0])
+	var sum transfer.Checksum
+	for i := 0; ; i++ {
+		err := <-reading
+		reading = nil
+		piece := pieces[i%2][:min(f.size-*done, streamPiece)]
+		next := *done + uint64(len(piece))
+		if err == nil && next == f.size {
+			err = l.confirm()
+		} else if err == nil {
+			err = l.check()
+		}
+		if err != nil {
+			return err
+		}
+		if next < f.size {
+			read(next, pieces[(i+1)%2])
+		}
+		if c.verifies(f) {
+			sum = sum.Update(piece)
+			if next == f.size {
+				err = mismatch(*f.checksum, sum)
+			}
+			if err != nil {
+				return final{fmt.Errorf("get %q: %w", l.key, err)}
+			}
+		}
+		n, err := w.Write(piece)
+		*done += uint64(n)
+		switch {
+		case err != nil:
+			return final{err}
+		case n < len(piece):
+			return final{io.ErrShortWrite}
+		case *done == f.size:
+			return nil
 		}
 	}
-	return fmt.Errorf("get %q: %w", key, errors.Join(errs...))
-}
-
-// Stat is what the master knows about a key.
-type Stat struct {
-	Size     uint64 // bytes; 0 if no replica is known that has a size
-	Replicas []object.ReplicaDescriptor
-}
-
-// Stat says where the value of a key lies. It is protected from eviction for a while afterwards, as by Get,
-// whose errors these are.
-func (c *Client) Stat(ctx context.Context, key string) (Stat, error) {
-	var list errcode.Result[object.ReplicaList]
-	if err := call(ctx, c, wire.GetReplicaList, &wire.GetReplicaListRequest{Key: key, TenantID: c.cfg.Tenant}, &list); err != nil {
-		return Stat{}, err
-	}
-	if err := refused("get", key, list.Code); err != nil {
-		return Stat{}, err
-	}
-	s := Stat{Replicas: list.Value.Replicas}
-	for i := range s.Replicas {
-		switch l := &s.Replicas[i].Location; l.Index {
-		case object.LocationMemory:
-			s.Size = l.Memory.Buffer.Size
-		case object.LocationLocalDisk:
-			s.Size = l.LocalDisk.ObjectSize
-		case object.LocationDisk:
-			s.Size = l.Disk.ObjectSize
-		}
-	}
-	return s, nil
-}
-
-// locate returns the places in memory that a value can be read from, and its size.
-func (c *Client) locate(ctx context.Context, key string) ([]segment.Place, uint64, error) {
-	s, err := c.Stat(ctx, key)
-	if err != nil {
-		return nil, 0, err
-	}
-	at := places(s.Replicas)
-	if len(at) == 0 {
-		return nil, 0, fmt.Errorf("get %q: %w", key, ErrNotInMemory)
-	}
-	return at, s.Size, nil
-}
-
-// Exists reports whether a key has a value that can be read.
-func (c *Client) Exists(ctx context.Context, key string) (bool, error) {
-	var got errcode.Result[bool]
-	if err := call(ctx, c, wire.ExistKey, &wire.ExistKeyRequest{Key: key, TenantID: c.cfg.Tenant}, &got); err != nil {
-		return false, err
-	}
-	return got.Value, refused("exist", key, got.Code)
-}
-
-// Remove removes a key; one that was read a short while ago only if force is set, else it fails with
-// errcode.ObjectHasLease.
-func (c *Client) Remove(ctx context.Context, key string, force bool) error {
-	var got errcode.Result[errcode.Void]
-	if err := call(ctx, c, wire.Remove, &wire.RemoveRequest{Key: key, Force: force, TenantID: c.cfg.Tenant}, &got); err != nil {
-		return err
-	}
-	return refused("remove", key, got.Code)
 }

@@ -2,145 +2,201 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
-	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
-// Option says how a value is to be kept.
-type Option func(*object.ReplicateConfig)
-
-// Replicas asks for n copies, on different segments; the default is one.
-func Replicas(n uint64) Option { return func(c *object.ReplicateConfig) { c.ReplicaNum = n } }
-
-// Prefer names the segments to try first.
-func Prefer(segments ...string) Option {
-	return func(c *object.ReplicateConfig) { c.PreferredSegments = segments }
-}
-
-// HardPin keeps the value from ever being evicted.
-func HardPin(c *object.ReplicateConfig) { c.WithHardPin = true }
-
-// SoftPin keeps the value from being evicted before others for ttl.
-func SoftPin(ttl time.Duration) Option {
-	return func(c *object.ReplicateConfig) {
-		ms := uint64(ttl.Milliseconds())
-		c.SoftPinAction, c.SoftPinTTLMs = object.SoftPinEnable, &ms
-	}
-}
-
-// Put stores a value under a key that has none. It fails with errcode.ObjectAlreadyExists otherwise.
+// Put stores a value under a key that has none. It fails with errcode.ObjectAlreadyExists otherwise, with
+// errcode.NoAvailableHandle when there is no room, errcode.TenantQuotaExceeded when the tenant has none left, and
+// errcode.TransferFail when the value could not be written. What fails is taken back. After the error of a context the value
+// may be there all the same.
 func (c *Client) Put(ctx context.Context, key string, value []byte, options ...Option) error {
-	return c.write(ctx, c.putStart(ctx), key, uint64(len(value)), options, func(at []segment.Place) error { return c.fill(ctx, at, value) })
+	return c.store(ctx, put, key, uint64(len(value)), options, c.bytes(value))
 }
 
-// Upsert stores a value under a key, whether or not it has one.
+// Upsert stores a value under a key, whether or not it has one. Errors are those of Put without
+// ObjectAlreadyExists; after one the key may have lost the value it had.
 func (c *Client) Upsert(ctx context.Context, key string, value []byte, options ...Option) error {
-	start := func(q *wire.PutStartRequest, a *started) error {
-		u := wire.UpsertStartRequest(*q)
-		return call(ctx, c, wire.UpsertStart, &u, a)
-	}
-	return c.write(ctx, start, key, uint64(len(value)), options, func(at []segment.Place) error { return c.fill(ctx, at, value) })
+	return c.store(ctx, upsert, key, uint64(len(value)), options, c.bytes(value))
 }
 
-// PutFrom is Put of size bytes from a reader, of which few are in memory at a time.
+// PutFrom is Put of size bytes from a reader, of which few are in memory at a time. It fails with
+// io.ErrUnexpectedEOF when there are fewer, and reads no further when there are more.
 func (c *Client) PutFrom(ctx context.Context, key string, size uint64, from io.Reader, options ...Option) error {
-	return c.write(ctx, c.putStart(ctx), key, size, options, func(at []segment.Place) error {
-		piece := make([]byte, min(size, streamPiece))
-		for done := uint64(0); done < size; {
-			n := min(size-done, streamPiece)
-			if _, err := io.ReadFull(from, piece[:n]); err != nil {
-				return fmt.Errorf("the value ends after %d of %d bytes: %w", done, size, err)
-			}
-			if err := c.fill(ctx, at, piece[:n]); err != nil {
-				return err
-			}
-			for i := range at {
-				at[i].Address += n
-			}
-			done += n
-		}
-		return nil
-	})
+	return c.store(ctx, put, key, size, options, c.pieces(size, from))
 }
 
-// streamPiece is how much of a value that is streamed is in memory at a time, in bytes.
-const streamPiece = 4 << 20
+// UpsertFrom is Upsert of size bytes from a reader, as PutFrom is Put.
+func (c *Client) UpsertFrom(ctx context.Context, key string, size uint64, from io.Reader, options ...Option) error {
+	return c.store(ctx, upsert, key, size, options, c.pieces(size, from))
+}
 
-// fill writes the same bytes to several places.
-func (c *Client) fill(ctx context.Context, at []segment.Place, value []byte) error {
-	for _, p := range at {
-		if err := c.carrier.Write(ctx, p, value); err != nil {
-			return err
+// content brings a value to where it is kept, piece after piece, and returns its checksum if it is asked for.
+type content func(ctx context.Context, to *targets, summed bool) (transfer.Checksum, error)
+
+// bytes is a value in memory.
+func (c *Client) bytes(value []byte) content {
+	return func(ctx context.Context, to *targets, summed bool) (sum transfer.Checksum, err error) {
+		if summed {
+			sum = transfer.Sum(value)
 		}
+		return sum, to.write(ctx, 0, value)
+	}
+}
+
+// pieces is a value of size bytes from a reader. One piece is read while the one before is written.
+func (c *Client) pieces(size uint64, from io.Reader) content {
+	return func(ctx context.Context, to *targets, summed bool) (sum transfer.Checksum, err error) {
+		var room [2][]byte
+		for i := range room {
+			b, release, err := c.carrier.Buffer(int(min(size, streamPiece)))
+			if err != nil {
+				return 0, err
+			}
+			defer release()
+			room[i] = b
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		var writing chan error // nil when nothing is being written
+		defer func() {
+			cancel()
+			if writing != nil {
+				<-writing
+			}
+		}()
+		for done, i := uint64(0), 0; done < size; i++ {
+			piece := room[i%2][:min(size-done, streamPiece)]
+			if n, err := io.ReadFull(from, piece); err != nil {
+				if errors.Is(err, io.EOF) {
+					err = io.ErrUnexpectedEOF
+				}
+				return 0, fmt.Errorf("reading the value, %d of %d bytes: %w", done+uint64(n), size, err)
+			}
+			if summed {
+				sum = sum.Update(piece)
+			}
+			if writing != nil {
+				err := <-writing
+				writing = nil
+				if err != nil {
+					return 0, err
+				}
+			}
+			at, ended := done, make(chan error, 1)
+			go func() { ended <- to.write(ctx, at, piece) }()
+			writing = ended
+			done += uint64(len(piece))
+		}
+		err = <-writing
+		writing = nil
+		return sum, err
+	}
+}
+
+// store is one write from its start to its end. What fails in between is revoked.
+func (c *Client) store(ctx context.Context, verb *verb, key string, size uint64, options []Option, value content) error {
+	if err := storable(verb, key, size); err != nil {
+		return err
+	}
+	kept := c.kept(options, 1)
+	c.enter(key)
+	defer c.leave(key)
+	replicas, err := c.start(ctx, verb, key, size, &kept.ReplicateConfig)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, c.cfg.WriteTimeout)
+	defer cancel()
+	var sum transfer.Checksum
+	meta := object.Meta{Key: key}
+	to, err := c.targets(replicas)
+	if err == nil {
+		sum, err = value(limited, to, kept.Checksum)
+	}
+	if kept.Checksum {
+		meta.Checksum = (*uint64)(&sum)
+	}
+	if err == nil {
+		err = c.end(limited, verb, meta, object.ReplicaAll)
+	}
+	if err != nil {
+		to.discard()
+		return c.revoke(ctx, verb, key, c.blame(ctx, limited, err))
+	}
+	if to.file != nil {
+		c.endFile(ctx, verb, key, to)
 	}
 	return nil
 }
 
-// started is the answer to the start of a write.
-type started = errcode.Result[[]object.ReplicaDescriptor]
-
-func (c *Client) putStart(ctx context.Context) func(*wire.PutStartRequest, *started) error {
-	return func(q *wire.PutStartRequest, a *started) error { return call(ctx, c, wire.PutStart, q, a) }
+// storable refuses what no master takes.
+func storable(verb *verb, key string, size uint64) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("%s: %w: the key is empty", verb.name, errcode.InvalidParams)
+	case size == 0:
+		return fmt.Errorf("%s %q: %w: a value has at least one byte", verb.name, key, errcode.InvalidParams)
+	}
+	return nil
 }
 
-// write is one write from its start to its end. What fails in between is revoked.
-func (c *Client) write(ctx context.Context, start func(*wire.PutStartRequest, *started) error, key string, size uint64, options []Option, fill func([]segment.Place) error) error {
-	cfg := object.ReplicateConfig{ReplicaNum: 1}
-	for _, o := range options {
-		o(&cfg)
+// blame says whether a write failed because its time was over.
+func (c *Client) blame(ctx, limited context.Context, err error) error {
+	if ctx.Err() == nil && limited.Err() != nil {
+		return fmt.Errorf("%w: it took longer than the %v of Config.WriteTimeout", errcode.TransferFail, c.cfg.WriteTimeout)
 	}
-	var got started
-	err := start(&wire.PutStartRequest{ClientID: c.id, Key: key, SliceLength: size, Config: cfg, TenantID: c.cfg.Tenant}, &got)
-	if err == nil {
-		err = refused("put", key, got.Code)
-	}
-	if err != nil {
-		return err
-	}
-	if err := fill(places(got.Value)); err != nil {
-		return c.revoke(ctx, key, err)
-	}
-	var ended errcode.Result[errcode.Void]
-	err = call(ctx, c, wire.PutEnd, &wire.PutEndRequest{
-		ClientID: c.id, ObjectMeta: object.Meta{Key: key}, ReplicaType: object.ReplicaAll, TenantID: c.cfg.Tenant,
-	}, &ended)
-	if err != nil {
-		return err
-	}
-	return refused("end of put", key, ended.Code)
+	return err
 }
 
-// revokeTimeout bounds the revocation of a write whose context may have ended.
-const revokeTimeout = 5 * time.Second
-
-// revoke takes a write back that failed because of cause, which it returns.
-func (c *Client) revoke(ctx context.Context, key string, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
-	defer cancel()
-	var got errcode.Result[errcode.Void]
-	err := call(ctx, c, wire.PutRevoke, &wire.PutRevokeRequest{ClientID: c.id, Key: key, ReplicaType: object.ReplicaAll, TenantID: c.cfg.Tenant}, &got)
-	if err == nil {
-		err = got.Code.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("put %q: %w (and it could not be revoked: %w)", key, cause, err)
-	}
-	return fmt.Errorf("put %q: %w", key, cause)
+// targets are where a value is written to.
+type targets struct {
+	carrier transfer.Carrier
+	places  []segment.Place
+	file    *file // nil without
 }
 
-// places are the replicas in memory.
-func places(replicas []object.ReplicaDescriptor) []segment.Place {
-	var at []segment.Place
+// targets are the replicas of an answer to the start of a write.
+func (c *Client) targets(replicas []object.ReplicaDescriptor) (*targets, error) {
+	to := &targets{carrier: c.carrier}
 	for i := range replicas {
-		if l := &replicas[i].Location; l.Index == object.LocationMemory {
-			at = append(at, segment.Place{Owner: l.Memory.Buffer.Endpoint, Address: l.Memory.Buffer.Address})
+		switch l := &replicas[i].Location; l.Index {
+		case object.LocationMemory:
+			to.places = append(to.places, segment.Place{Owner: l.Memory.Buffer.Endpoint, Address: l.Memory.Buffer.Address})
+		case object.LocationDisk:
+			to.file = &file{path: l.Disk.FilePath, foreign: !c.shares(l.Disk.FilePath)}
+		default:
+			return to, fmt.Errorf("%w: it was given a replica that is neither in memory nor in a shared file system", errcode.NotSupported)
 		}
 	}
-	return at
+	if len(to.places) == 0 {
+		return to, fmt.Errorf("%w: it was given no replica in memory", errcode.InvalidReplica)
+	}
+	return to, nil
+}
+
+// write writes a piece at an offset to all places, at the same time if there are several.
+func (t *targets) write(ctx context.Context, offset uint64, piece []byte) error {
+	if t.file != nil {
+		t.file.write(offset, piece)
+	}
+	return each(len(t.places), len(t.places), func(i int) error {
+		err := t.carrier.Write(ctx, segment.Place{Owner: t.places[i].Owner, Address: t.places[i].Address + offset}, piece)
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", errcode.TransferFail, err)
+		}
+		return err
+	})
+}
+
+// discard forgets what was written to a file.
+func (t *targets) discard() {
+	if t.file != nil {
+		t.file.discard()
+	}
 }

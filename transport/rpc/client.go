@@ -102,6 +102,9 @@ func (c *Client) Close() error {
 	return nil
 }
 
+// Done is closed when the connection has ended: calls through it fail without being sent.
+func (c *Client) Done() <-chan struct{} { return c.readerDone }
+
 // Invoke makes one call and waits for its result. It returns nil when *resp holds the
 // result, whether that is good or bad news; a *ReplyError when the server refused the
 // request; else why there was no answer, such as the error of ctx. Strings in *resp share
