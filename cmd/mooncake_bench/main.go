@@ -18,6 +18,8 @@ const synopsis = `mooncake_bench loads a Mooncake Store master and says what its
   mooncake_bench table [flags] [ROW...]                       measure what this master has to show, row by row
   mooncake_bench report [--out DIR] FILES...                  draw charts of results written by --json
   mooncake_bench echo --rpc_port PORT                         the least that a master could cost: frames, no work
+  mooncake_bench segment [flags]                              bandwidth and latency of transfers between two processes here
+  mooncake_bench segment serve --name HOST:PORT [flags]       lend memory to a mooncake_bench segment --target elsewhere
 
 Each has --help. A typical comparison, both masters and the generator on core 0:
 
@@ -36,6 +38,7 @@ const (
 func bench(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": runCommand, "compare": compareCommand, "table": tableCommand, "report": reportCommand, "echo": echoCommand,
+		"segment": segmentCommand,
 	}
 	name := ""
 	if len(args) > 0 {
@@ -48,7 +51,7 @@ func bench(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	command := commands[name]
 	if command == nil {
-		fmt.Fprintf(stderr, "mooncake_bench: %q is no command, want run, compare, table, report or echo\n\n%s", name, synopsis)
+		fmt.Fprintf(stderr, "mooncake_bench: %q is no command, want run, compare, table, report, echo or segment\n\n%s", name, synopsis)
 		return exitUsage
 	}
 	err := command(ctx, args[1:], stdout, stderr)

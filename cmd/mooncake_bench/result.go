@@ -47,10 +47,11 @@ var figureOrder = []string{
 
 // result is one measurement.
 type result struct {
-	Kind    string             `json:"kind"` // "run"
+	Kind    string             `json:"kind"` // "run" or "segment"
 	Label   string             `json:"label,omitempty"`
-	Setting setting            `json:"setting"`
-	Seconds float64            `json:"seconds"` // length of the window
+	Setting setting            `json:"setting,omitzero"`
+	Segment *segmentSetting    `json:"segment,omitempty"` // of transfers, which have no other setting
+	Seconds float64            `json:"seconds"`           // length of the window
 	Figures map[string]float64 `json:"figures"`
 
 	Ops         uint64            `json:"ops"`
