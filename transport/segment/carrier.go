@@ -2,12 +2,14 @@ package segment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/transfer"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // Place is memory of somebody else.
@@ -25,6 +27,8 @@ type Carrier struct {
 // route is the way to one owner. Data is the memory to read into or to write from.
 type route interface {
 	transfer(ctx context.Context, q request, data []byte) error
+	// reaches reports whether what the owner has published includes the memory that a request is about.
+	reaches(found *Descriptor, q request) bool
 	// same reports whether another route leads to the same owner in the same life.
 	same(other route) bool
 	// retire lets what is under way end; close ends it.
@@ -44,6 +48,8 @@ const DefaultLanes = 4
 // CarrierConfig says how a Carrier finds others and speaks with them.
 type CarrierConfig struct {
 	Metadata Metadata
+	// RDMA reaches owners that speak RDMA; nil = they can't be reached.
+	RDMA  *rdma.Adapter
 	Lanes    int              // most TCP connections to one owner; 0 = DefaultLanes
 	Now      func() time.Time // tells the time
 	// DataVersion is the newest version of the TCP data port's protocol to speak, 1 or 2; 0 = 2.
@@ -98,9 +104,15 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 		return nil
 	}
 	q := request{size: uint64(len(data)), addr: at.Address, opcode: op}
-	p, err := c.peer(ctx, at.Owner, q)
+	p, known, err := c.peer(ctx, at.Owner, q)
 	if err == nil {
 		err = p.transfer(ctx, q, data)
+	}
+	if err != nil && known && ctx.Err() == nil { // it may have started anew
+		c.forget(at.Owner, p)
+		if fresh, _, again := c.peer(ctx, at.Owner, q); again == nil && !p.same(fresh.route) {
+			p, err = fresh, fresh.transfer(ctx, q, data)
+		}
 	}
 	if ctx.Err() != nil && err != nil {
 		err = ctx.Err()
@@ -108,7 +120,7 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 	if err == nil {
 		return nil
 	}
-	c.forget(at.Owner, p) // it may have started anew elsewhere
+	c.forget(at.Owner, p)
 	verb := "reading"
 	if op == opWrite {
 		verb = "writing"
@@ -117,52 +129,60 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 }
 
 // peer finds an owner. What it is known to have published is used as long as that includes the address asked
-// for.
-func (c *Carrier) peer(ctx context.Context, owner string, q request) (*peer, error) {
+// for; known reports whether that was so.
+func (c *Carrier) peer(ctx context.Context, owner string, q request) (_ *peer, known bool, err error) {
 	c.mu.Lock()
 	p, closed := c.peers[owner], c.closed
-	known := p != nil && p.found.find(q.addr, q.size) != nil
+	known = p != nil && p.reaches(p.found, q)
 	c.mu.Unlock()
 	switch {
 	case closed:
-		return nil, net.ErrClosed
+		return nil, false, net.ErrClosed
 	case known:
-		return p, nil
+		return p, true, nil
 	}
 	d, err := c.cfg.Metadata.Descriptor(ctx, owner)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if d.find(q.addr, q.size) == nil {
-		return nil, ErrRejected
-	}
-	way, err := c.route(ctx, d)
+	way, err := c.route(ctx, owner, d)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if !way.reaches(d, q) {
+		way.close()
+		return nil, false, ErrRejected
 	}
 	fresh := &peer{found: d, route: way}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, net.ErrClosed
+		way.close()
+		return nil, false, net.ErrClosed
 	}
 	if p = c.peers[owner]; p != nil && p.same(way) {
 		p.found = d // other memory behind the same port: the connections are good
-		return p, nil
+		way.close()
+		return p, false, nil
 	}
 	if p != nil {
-		defer p.close()
+		defer p.retire()
 	}
 	c.peers[owner] = fresh
-	return fresh, nil
+	return fresh, false, nil
 }
 
 // route opens the way to an owner by a protocol that it speaks.
-func (c *Carrier) route(ctx context.Context, d *Descriptor) (route, error) {
-	if !d.Speaks(ProtocolTCP) {
-		return nil, fmt.Errorf("it speaks %v, not tcp", d.Protocol)
+func (c *Carrier) route(ctx context.Context, owner string, d *Descriptor) (route, error) {
+	switch {
+	case d.Speaks(ProtocolRDMA) && c.cfg.RDMA != nil:
+		return openRails(c.cfg.RDMA, c.cfg.Metadata, owner, d)
+	case d.Speaks(ProtocolTCP):
+		return openLanes(ctx, &c.cfg, d)
+	case d.Speaks(ProtocolRDMA):
+		return nil, errors.New("it speaks RDMA, and this carrier has no RDMA adapter")
 	}
-	return openLanes(ctx, &c.cfg, d)
+	return nil, fmt.Errorf("it speaks %v, which is neither %s nor %s", d.Protocol, ProtocolTCP, ProtocolRDMA)
 }
 
 // forget drops what is known about an owner after a failure.
@@ -178,8 +198,12 @@ func (c *Carrier) forget(owner string, p *peer) {
 	p.retire()
 }
 
-// Buffer returns n bytes to read into and write from, and what gives them back.
+// Buffer returns n bytes to read into and write from, and what gives them back. With an RDMA adapter they are
+// registered with it.
 func (c *Carrier) Buffer(n int) (b []byte, release func(), err error) {
+	if c.cfg.RDMA != nil {
+		return c.cfg.RDMA.Buffer(n)
+	}
 	return make([]byte, n), func() {}, nil
 }
 

@@ -2,13 +2,14 @@ package segment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // HostConfig says how a Host is reached.
@@ -24,6 +25,9 @@ type HostConfig struct {
 	// DataVersion is the version of the TCP data port's protocol that it says it speaks, 1 or 2; 0 = 2. It
 	// serves both.
 	DataVersion int
+	// RDMA makes the host lend its memory by RDMA, and by nothing else; nil = it lends by TCP. The adapter stays
+	// the caller's, to be closed after the host.
+	RDMA *rdma.Adapter
 	// Now tells the time.
 	Now func() time.Time
 }
@@ -35,7 +39,7 @@ type Host struct {
 	p2p        bool
 	version    int
 	metadata   Metadata
-	data       *dataPort
+	lender     lender
 	handshakes *handshakes
 
 	publishing sync.Mutex // one publication at a time, the newest last
@@ -65,41 +69,49 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 			h.metadata.Close()
 		}
 	}()
-	dataPortListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
 	if err != nil {
 		return nil, err
 	}
-	h.data = newDataPort(dataPortListener, cfg.Now)
-	handshakeListener, err := net.Listen("tcp", net.JoinHostPort(cfg.Bind, "0"))
-	if err != nil {
-		dataPortListener.Close()
-		return nil, err
-	}
-	h.handshakes = &handshakes{listener: handshakeListener, now: cfg.Now, conns: make(map[net.Conn]bool), connect: refuseRDMA}
-	h.address = net.JoinHostPort(h.host, strconv.Itoa(port(handshakeListener)))
+	h.handshakes = &handshakes{listener: listener, now: cfg.Now, conns: make(map[net.Conn]bool)}
+	h.address = net.JoinHostPort(h.host, strconv.Itoa(port(listener)))
 	if h.p2p {
-		h.name = net.JoinHostPort(own, strconv.Itoa(port(handshakeListener)))
+		h.name = net.JoinHostPort(own, strconv.Itoa(port(listener)))
 		h.handshakes.descriptor = func() []byte { return h.descriptor().encode(cfg.Now()) }
 	}
-	h.data.wg.Add(1)
-	go h.data.serve()
+	if cfg.RDMA != nil {
+		h.lender, err = h.lendByRDMA(cfg.RDMA)
+	} else {
+		h.lender, err = lendByTCP(cfg)
+	}
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	h.handshakes.connect = h.lender.connect
 	h.handshakes.wg.Add(1)
 	go h.handshakes.serve()
 	if err = h.Publish(ctx); err != nil {
-		h.data.stop()
 		h.handshakes.stop()
+		h.lender.stop()
 		return nil, err
 	}
 	return h, nil
 }
 
-func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
-
-// refuseRDMA answers those who want an RDMA connection.
-func refuseRDMA([]byte) []byte {
-	reply, _ := json.Marshal(map[string]any{"reply_msg": "this host speaks TCP only", "qp_num": []int{}})
-	return reply
+// lender is one protocol's way to lend memory.
+type lender interface {
+	// add lends a region; remove takes it back and returns when nobody uses it any more.
+	add(r *region) error
+	remove(r *region) error
+	// describe adds to a descriptor what others must know.
+	describe(d *Descriptor, all []*region)
+	// connect answers a message of the handshake port.
+	connect(body []byte) []byte
+	stop()
 }
+
+func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
 // Name returns what others call the host: what goes into a replica's endpoint.
 func (h *Host) Name() string { return h.name }
@@ -108,14 +120,16 @@ func (h *Host) Name() string { return h.name }
 // *PublishError the memory is lent all the same.
 func (h *Host) Register(ctx context.Context, m *Memory) error {
 	r := newRegion(Buffer{Addr: m.Address(), Length: uint64(len(m.bytes)), Name: h.name}, m.bytes)
+	if err := h.lender.add(r); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return net.ErrClosed
+		return errors.Join(net.ErrClosed, h.lender.remove(r))
 	}
 	h.regions = append(h.regions, r)
 	h.mu.Unlock()
-	h.data.add(r)
 	return h.publish(ctx)
 }
 
@@ -136,21 +150,15 @@ func (h *Host) Unregister(ctx context.Context, m *Memory) error {
 		return errors.New("this memory is not registered")
 	}
 	err := h.publish(ctx)
-	h.data.remove(r)
-	return err
+	return errors.Join(err, h.lender.remove(r))
 }
 
 // descriptor is what the host publishes now.
 func (h *Host) descriptor() *Descriptor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d := &Descriptor{
-		Name: h.name, Protocol: protocols{ProtocolTCP},
-		DataHost: h.host, DataPort: port(h.data.listener), DataVersion: h.version,
-	}
-	for _, r := range h.regions {
-		d.Buffers = append(d.Buffers, r.Buffer)
-	}
+	d := &Descriptor{Name: h.name, DataHost: h.host, DataVersion: h.version}
+	h.lender.describe(d, h.regions)
 	return d
 }
 
@@ -184,6 +192,12 @@ func (h *Host) Publish(ctx context.Context) error {
 func (h *Host) publish(ctx context.Context) error {
 	h.publishing.Lock()
 	defer h.publishing.Unlock()
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed { // what is withdrawn stays so
+		return net.ErrClosed
+	}
 	return h.describe(ctx)
 }
 
@@ -211,8 +225,8 @@ func (h *Host) Close(ctx context.Context) error {
 	h.publishing.Unlock()
 	h.handshakes.stop()
 	for _, r := range regions {
-		h.data.remove(r)
+		err = errors.Join(err, h.lender.remove(r))
 	}
-	h.data.stop()
+	h.lender.stop()
 	return errors.Join(err, h.metadata.Close())
 }

@@ -3,12 +3,15 @@ package segment
 import (
 	"net"
 	"sync"
+
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
-// region is memory that a data port serves.
+// region is memory that is lent: a data port serves it, or RDMA devices know it.
 type region struct {
 	Buffer
 	bytes []byte
+	rails *rdma.Region // nil over TCP
 
 	mu    sync.Mutex
 	gone  bool

@@ -157,7 +157,7 @@ func TestOnlyWhatIsRegisteredCanBeReached(t *testing.T) {
 				// The carrier knows better than to ask; the host is asked all the same.
 				wide := &Descriptor{Name: "x", Buffers: []Buffer{{Addr: 1, Length: ^uint64(0) - 1, Name: "x"}, {Addr: bad.addr, Length: uint64(bad.size), Name: "x"}}}
 				c.mu.Lock()
-				p := &peer{found: wide, route: newLanes(net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.data.listener))), version, 1, DefaultStall, time.Now)}
+				p := &peer{found: wide, route: newLanes(net.JoinHostPort("127.0.0.1", fmt.Sprint(port(h.lender.(tcpLender).port.listener))), version, 1, DefaultStall, time.Now)}
 				c.peers[h.Name()] = p
 				c.mu.Unlock()
 				data := random(bad.size)
@@ -186,7 +186,7 @@ func TestMemoryTakenBack(t *testing.T) {
 		}
 	}
 	// Somebody has begun to write and goes on for ever.
-	conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port(h.data.listener)))
+	conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port(h.lender.(tcpLender).port.listener)))
 	if err != nil {
 		t.Fatal(err)
 	}
