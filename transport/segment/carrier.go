@@ -50,8 +50,8 @@ type CarrierConfig struct {
 	Metadata Metadata
 	// RDMA reaches owners that speak RDMA; nil = they can't be reached.
 	RDMA  *rdma.Adapter
-	Lanes    int              // most TCP connections to one owner; 0 = DefaultLanes
-	Now      func() time.Time // tells the time
+	Lanes int              // most TCP connections to one owner; 0 = DefaultLanes
+	Now   func() time.Time // tells the time
 	// DataVersion is the newest version of the TCP data port's protocol to speak, 1 or 2; 0 = 2.
 	DataVersion int
 	// Stall is how long a transfer over TCP may stand still before it fails; it is noticed within a quarter
