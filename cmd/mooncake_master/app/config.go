@@ -13,6 +13,8 @@ type Config struct {
 	StateDir   string // "" = nothing outlives the process
 	Behaviour  string // Behaviour0314 or Behaviour0313
 
+	EmbeddedNode string // as written, see EmbeddedBytes
+
 	RPC       RPCConfig
 	Admin     AdminConfig
 	Metadata  MetadataConfig

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/mooncake-go/mooncake-master/cmd/mooncake_node/node"
 	"github.com/mooncake-go/mooncake-master/core"
 	"github.com/mooncake-go/mooncake-master/transport"
 	"github.com/mooncake-go/mooncake-master/transport/admin"
@@ -38,6 +39,10 @@ type Server struct {
 	admin     *admin.Server
 	reporter  *admin.Reporter
 
+	embedded    *node.Node    // nil without one
+	serving     bool          // embedded runs
+	leave, left chan struct{} // closed to end embedded, and when it has ended
+
 	ready  atomic.Bool
 	failed chan error
 	stop   context.CancelFunc // ends the background work
@@ -46,7 +51,7 @@ type Server struct {
 
 // Build makes a master that is ready to be started; all its listeners are bound.
 func Build(cfg *Config, version string, log hclog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, version: version, started: time.Now(), failed: make(chan error, 4)}
+	s := &Server{cfg: cfg, log: log, version: version, started: time.Now(), failed: make(chan error, 4), leave: make(chan struct{}), left: make(chan struct{})}
 	if err := s.build(); err != nil {
 		return nil, errors.Join(err, s.events.Close(context.Background()), s.listeners.close())
 	}
@@ -90,6 +95,9 @@ func (s *Server) build() (err error) {
 	transport.Bind(s.rpc, s.master)
 	state := s.state()
 	s.reporter = admin.NewReporter(state, s.started)
+	if s.embedded, err = s.newEmbedded(); err != nil {
+		return err
+	}
 	s.admin = admin.NewServer(state, s.reporter, admin.Options{Version: s.version, Now: time.Now, Log: s.log.Named("admin")})
 	return nil
 }
@@ -145,7 +153,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.ready.Store(true)
 	s.serve("rpc", func() error { return s.rpc.Serve(s.listeners.rpc) })
-	return nil
+	return s.startEmbedded(ctx)
 }
 
 // reportPeriod is how often the summary line is logged.
@@ -199,7 +207,7 @@ func (s *Server) Addresses() string {
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	err := s.rpc.Shutdown(ctx)
+	err := errors.Join(s.endEmbedded(), s.rpc.Shutdown(ctx))
 	s.ready.Store(false)
 	if s.policy != nil {
 		s.policy.close()

@@ -50,9 +50,9 @@ func (s *syncBuffer) String() string {
 
 // running is a master that Main runs.
 type running struct {
-	rpc, http string
-	stop      func() int // returns the exit status
-	stderr    *syncBuffer
+	rpc, http, metadata string
+	stop                func() int // returns the exit status
+	stderr              *syncBuffer
 }
 
 func runMaster(t *testing.T, args ...string) *running {
@@ -69,6 +69,9 @@ func runMaster(t *testing.T, args ...string) *running {
 		if _, line, ok := strings.Cut(stdout.String(), "is serving: "); ok {
 			if _, err := fmt.Sscanf(line, "rpc %s http %s", &m.rpc, &m.http); err != nil {
 				t.Fatalf("%q: %v", line, err)
+			}
+			if _, metadata, ok := strings.Cut(line, " metadata "); ok {
+				m.metadata = strings.TrimSpace(metadata)
 			}
 			return m
 		}

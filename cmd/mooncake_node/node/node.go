@@ -82,6 +82,13 @@ func newID() core.UUID {
 	return core.UUID{First: binary.LittleEndian.Uint64(b[:8]), Second: binary.LittleEndian.Uint64(b[8:])}
 }
 
+// Discard gives back what a node has that Run will not be called for.
+func (n *Node) Discard() error {
+	n.carrier.Close()
+	n.link.close()
+	return errors.Join(n.metadata.Close(), n.free())
+}
+
 // free gives the memory back and closes the listener.
 func (n *Node) free() error {
 	var errs []error
@@ -136,11 +143,7 @@ func (n *Node) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 			serving.Wait()
 		}()
 	}
-	defer func() {
-		n.carrier.Close()
-		n.link.close()
-		err = errors.Join(err, n.metadata.Close(), n.free())
-	}()
+	defer func() { err = errors.Join(err, n.Discard()) }()
 
 	// stop counts while the node is still waiting for a master, too.
 	joining, abandon := context.WithCancel(ctx)
