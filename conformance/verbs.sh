@@ -3,7 +3,8 @@
 # testdata/softverbs into .cache/softverbs, and lets the command find that instead of the system's library.
 #   conformance/verbs.sh go test -tags rdma ./transport/segment/...
 # Programs that look for devices in /sys through libc, as the released clients do, need LD_PRELOAD=$SOFTVERBS_LIB, too.
-# SOFTVERBS_DIR, the folder that processes share, is a fresh one unless it is set.
+# SOFTVERBS_DIR, the folder that processes share, is a fresh one unless it is set; there are SOFTVERBS_NDEV devices, 2 unless
+# it is set.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 if [ ! -e /usr/include/infiniband/verbs.h ] || ! command -v cc >/dev/null || ! command -v make >/dev/null; then
@@ -14,6 +15,7 @@ if [ ! -e /usr/include/infiniband/verbs.h ] || ! command -v cc >/dev/null || ! c
 fi
 mkdir -p "$root/.cache/softverbs"
 export SOFTVERBS_LIB=$root/.cache/softverbs/libibverbs.so.1
+export SOFTVERBS_NDEV=${SOFTVERBS_NDEV:-2}
 (
 	flock 9
 	make -s -C "$root/testdata/softverbs" LIB="$SOFTVERBS_LIB"
