@@ -203,7 +203,7 @@ func (s *segmentSettings) run(ctx context.Context, progress io.Writer, done func
 	if err != nil {
 		return err
 	}
-	defer session.close()
+	defer func() { err = errors.Join(err, session.close()) }()
 	var all []result
 	for _, p := range s.points() {
 		fmt.Fprintf(progress, "measuring %v\n", p)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // The figures of transfers. A GB is a thousand million bytes.
@@ -22,6 +23,7 @@ const (
 type segmentSession struct {
 	settings *segmentSettings
 	metadata segment.Metadata
+	adapter  *rdma.Adapter // nil for TCP
 	carrier  *segment.Carrier
 	pid      int // of the target, if it is a process of this machine; 0: not known
 	now      clock
@@ -37,10 +39,15 @@ func openSegment(ctx context.Context, s *segmentSettings, pid int) (_ *segmentSe
 	if x.metadata, err = segment.OpenMetadata(s.metadata, s.cluster, time.Now); err != nil {
 		return nil, wrong("metadata", "%v", err)
 	}
-	x.carrier = segment.NewCarrier(segment.CarrierConfig{Metadata: x.metadata, Lanes: s.lanes, DataVersion: s.version, Now: time.Now})
+	if x.adapter, err = s.adapter(); err != nil {
+		return nil, errors.Join(err, x.metadata.Close())
+	}
+	x.carrier = segment.NewCarrier(segment.CarrierConfig{
+		Metadata: x.metadata, Lanes: s.lanes, DataVersion: s.version, RDMA: x.adapter, Now: time.Now,
+	})
 	defer func() {
 		if err != nil {
-			x.close()
+			err = errors.Join(err, x.close())
 		}
 	}()
 	found, err := x.metadata.Descriptor(ctx, s.target)
@@ -82,10 +89,10 @@ func openSegment(ctx context.Context, s *segmentSettings, pid int) (_ *segmentSe
 	return x, nil
 }
 
-func (x *segmentSession) close() {
+func (x *segmentSession) close() (err error) {
 	x.carrier.Close()
-	// What is left open there ends with this process.
-	_ = x.metadata.Close()
+	closeAdapter(x.adapter, &err)
+	return errors.Join(err, x.metadata.Close())
 }
 
 // bay is one transfer that is always under way.

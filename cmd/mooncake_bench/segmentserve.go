@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // lending is how memory is lent, and found.
@@ -24,6 +25,7 @@ type lending struct {
 	name, bind, advertise string
 	metadata, cluster     string
 	protocol              string
+	devices, sysfs        string // of RDMA
 	size                  uint64
 }
 
@@ -33,6 +35,8 @@ func (l *lending) define(f *flag.FlagSet) {
 	f.StringVar(&l.metadata, "metadata", l.metadata, "`address` of the metadata store: P2PHANDSHAKE for none, http://HOST:PORT/metadata, etcd://HOST:PORT")
 	f.StringVar(&l.cluster, "metadata_cluster", "", "`name` that sets the keys of one cluster apart in the store (MC_METADATA_CLUSTER_ID)")
 	f.StringVar(&l.protocol, "protocol", l.protocol, "tcp or rdma")
+	f.StringVar(&l.devices, "devices", "", "`list` of adapters for RDMA; default: all whose port is active")
+	f.StringVar(&l.sysfs, "sysfs", "", "`folder` in which the system describes its adapters; default: /sys")
 	f.StringVar(&l.name, "name", "", "`HOST:PORT` that the lent memory is known by; HOST is where others reach this machine, PORT part of the name only; default where a process is started here: 127.0.0.1:17900")
 	f.StringVar(&l.bind, "bind", "", "`address` to listen on; default: all")
 	f.StringVar(&l.advertise, "advertise", "", "`host` that others are told; default: that of --name")
@@ -43,6 +47,9 @@ func (l *lending) define(f *flag.FlagSet) {
 func (l *lending) check(lends bool) error {
 	if l.protocol != segment.ProtocolTCP && l.protocol != segment.ProtocolRDMA {
 		return wrong("protocol", "%q, want tcp or rdma", l.protocol)
+	}
+	if l.protocol != segment.ProtocolRDMA && (l.devices != "" || l.sysfs != "") {
+		return usageError{"--devices and --sysfs are for --protocol rdma"}
 	}
 	m, err := segment.OpenMetadata(l.metadata, l.cluster, time.Now)
 	if err != nil {
@@ -141,7 +148,14 @@ func (l *lending) lend(ctx context.Context, ready func(*served) error) (err erro
 		memory.Bytes()[i] = 1
 	}
 	copy(memory.Bytes(), servedMark)
-	host, err := segment.NewHost(ctx, l.host())
+	adapter, err := l.adapter()
+	if err != nil {
+		return err
+	}
+	defer closeAdapter(adapter, &err)
+	host, err := segment.NewHost(ctx, segment.HostConfig{
+		Name: l.name, Metadata: l.metadata, Cluster: l.cluster, Bind: l.bind, Advertise: l.advertise, RDMA: adapter, Now: time.Now,
+	})
 	if err != nil {
 		return err
 	}
@@ -162,9 +176,30 @@ func (l *lending) lend(ctx context.Context, ready func(*served) error) (err erro
 	return nil
 }
 
-func (l *lending) host() segment.HostConfig {
-	return segment.HostConfig{
-		Name: l.name, Metadata: l.metadata, Cluster: l.cluster, Bind: l.bind, Advertise: l.advertise, Now: time.Now,
+// adapter opens the adapters for RDMA, nil for TCP. What the released clients read from the environment counts
+// here, too.
+func (l *lending) adapter() (*rdma.Adapter, error) {
+	if l.protocol != segment.ProtocolRDMA {
+		return nil, nil
+	}
+	o := rdma.Options{Sysfs: l.sysfs, Now: time.Now}
+	if l.devices != "" {
+		o.Devices = strings.Split(l.devices, ",")
+	}
+	if err := o.Environment(os.Getenv); err != nil {
+		return nil, err
+	}
+	a, err := rdma.Open(o)
+	if err != nil {
+		return nil, fmt.Errorf("--protocol rdma: %w", err)
+	}
+	return a, nil
+}
+
+// closeAdapter closes an adapter, if it is one, and adds what went wrong.
+func closeAdapter(a *rdma.Adapter, err *error) {
+	if a != nil {
+		*err = errors.Join(*err, a.Close())
 	}
 }
 
@@ -176,7 +211,7 @@ func (l *lending) start(ctx context.Context) (*child, error) {
 	}
 	args := []string{
 		"segment", "serve", "--json", "-", "--name", l.name, "--metadata", l.metadata, "--metadata_cluster", l.cluster, "--protocol", l.protocol,
-		"--bind", l.bind, "--advertise", l.advertise, "--size", fmt.Sprint(l.size),
+		"--devices", l.devices, "--sysfs", l.sysfs, "--bind", l.bind, "--advertise", l.advertise, "--size", fmt.Sprint(l.size),
 	}
 	var said bytes.Buffer
 	c := &child{cmd: exec.Command(self, args...), exited: make(chan error, 1)}
