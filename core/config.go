@@ -48,6 +48,7 @@ type Config struct {
 	BreakerShare       float64 // which share of them makes it a mass expiry
 
 	Tasks              TaskConfig
+	Transfer           TransferConfig
 	Offload            OffloadConfig
 	Promotion          PromotionConfig
 	DynamicReplication DynamicReplicationConfig

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 )
 
 // TaskConfig bounds the queue of copies and moves that clients carry out.
@@ -12,6 +14,29 @@ type TaskConfig struct {
 	PendingTimeout                         time.Duration // since creation; 0 = never
 	ProcessingTimeout                      time.Duration // since the last word of the client; 0 = never
 	MaxRetries                             uint32        // told to the client that carries a task out
+}
+
+// Who carries out copies and moves that somebody has asked for by a task.
+const (
+	ExecutorAuto   = "auto"   // the client that the task is for; the master when that one doesn't fetch it
+	ExecutorClient = "client" // the client, as in the original
+	ExecutorMaster = "master" // the master, always
+)
+
+// TransferConfig is about the tasks that the master carries out itself, where it has a carrier.
+type TransferConfig struct {
+	Executor    string        // one of the above
+	Takeover    time.Duration // with auto: how long a client that is alive has to fetch its task
+	Memory      int           // bytes of buffers
+	Concurrency int           // objects that are carried at the same moment
+	Bandwidth   uint64        // bytes written per second, 0 = no limit
+	Stall       time.Duration // how long a piece may take
+	Timeout     time.Duration // how long an object may take, 0 = no limit
+}
+
+// pump is what the transfers need.
+func (t *TransferConfig) pump() transfer.Config {
+	return transfer.Config{Memory: t.Memory, Concurrency: t.Concurrency, Bandwidth: t.Bandwidth, Stall: t.Stall, Timeout: t.Timeout}
 }
 
 // OffloadConfig is about objects on clients' own disks.
@@ -81,6 +106,10 @@ func (c *Config) defaultFar() {
 		MaxFinished: 10000, MaxPending: 10000, MaxProcessing: 10000,
 		PendingTimeout: 300 * time.Second, ProcessingTimeout: 300 * time.Second, MaxRetries: 10,
 	}
+	c.Transfer = TransferConfig{
+		Executor: ExecutorAuto, Takeover: 3 * time.Second, Memory: transfer.DefaultMemory, Concurrency: transfer.DefaultConcurrency,
+		Stall: transfer.DefaultStall, Timeout: 10 * time.Minute,
+	}
 	c.Offload = OffloadConfig{QueueLimit: 50000, CapRatio: 0.5}
 	c.Promotion = PromotionConfig{Admission: 2, QueueLimit: 50000, MaxPerHeartbeat: 1}
 	c.DynamicReplication = DynamicReplicationConfig{Mode: ReplicationOff, HeatWindow: 10 * time.Second, AdmissionQPS: 0.8, MaxReplicas: 2}
@@ -103,6 +132,17 @@ func (c *Config) validateFar() error {
 	}
 	if t := c.Tasks; t.MaxFinished < 0 || t.MaxPending < 0 || t.MaxProcessing < 0 || t.PendingTimeout < 0 || t.ProcessingTimeout < 0 {
 		wrong("Tasks is %+v, nothing in it may be negative", t)
+	}
+	switch t := c.Transfer; {
+	case t.Executor != ExecutorAuto && t.Executor != ExecutorClient && t.Executor != ExecutorMaster:
+		wrong("Transfer.Executor is %q, must be auto, client or master", t.Executor)
+	case t.Takeover < 0:
+		wrong("Transfer.Takeover is %v, must not be negative", t.Takeover)
+	default:
+		pump := t.pump()
+		if err := pump.Validate(); err != nil {
+			wrong("Transfer: %w", err)
+		}
 	}
 	if q := c.Offload.QueueLimit; q < 1 || q > 100_000_000 {
 		wrong("Offload.QueueLimit is %d, must be between 1 and 100000000", q)

@@ -357,10 +357,18 @@ func (m *Master) completeReplication(k *keeper, sh *object.Shard, o *object.Obje
 		return errcode.ReplicaIsGone
 	}
 	if w.Move {
-		sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, m.park(m.clock.Now()+m.cfg.PutReleaseTimeout.Nanoseconds()))
-		m.counters.discards.Add(1)
+		m.takeSource(sh, o, w)
 	}
 	return errcode.OK
+}
+
+// takeSource drops what a move has moved away. Its memory is kept for the release timeout, since somebody may be
+// reading it.
+func (m *Master) takeSource(sh *object.Shard, o *object.Object, w *object.Work) {
+	park := m.park(m.clock.Now() + m.cfg.PutReleaseTimeout.Nanoseconds())
+	if sh.Drop(o, func(r *object.Replica) bool { return r.ID == w.Sources[0] }, park) > 0 {
+		m.counters.discards.Add(1)
+	}
 }
 
 func alive(r *object.Replica) bool { return !isGone(r) }

@@ -98,7 +98,15 @@ func (m *Master) settleMoves(w *drainWork) {
 			w.failed(u.unit)
 		}
 	}
-	w.job.Update(func(r *drain.Report) { r.Total, r.Remaining = w.total, w.remaining() })
+	var bytes, done uint64
+	for id, u := range w.moving {
+		bytes += u.bytes
+		done += m.transferDone(id)
+	}
+	w.job.Update(func(r *drain.Report) {
+		r.Total, r.Remaining = w.total, w.remaining()
+		r.ActiveBytes, r.ActiveDone = bytes, done
+	})
 }
 
 // onSource reports whether a unit is still where it has to leave.
@@ -216,7 +224,7 @@ func (m *Master) scheduleMoves(w *drainWork) {
 		}
 	}
 	for _, p := range plans {
-		id, code := m.CreateMoveTask(p.unit.k.name, p.key, w.sources[p.unit.source].Info.Name, p.target)
+		id, code := m.createMove(p.unit.k.name, p.key, w.sources[p.unit.source].Info.Name, p.target, true)
 		switch code {
 		case errcode.OK:
 			w.moving[id] = moving{p.unit, p.bytes}
@@ -328,7 +336,10 @@ func (m *Master) judge(w *drainWork, sh *object.Shard, o *object.Object, u drain
 	switch {
 	case r == nil:
 		return unitGone
-	case moved, o.HardPin, o.Leased(now), !complete(sh, o), sh.Work(o, object.SlotReplication) != nil, w.sources[u.source].Suspended():
+	case moved, o.HardPin, o.Leased(now), !complete(sh, o), sh.Work(o, object.SlotReplication) != nil:
+		return unitBlocked
+	}
+	if s := w.sources[u.source]; s.Suspended() && !m.transfers.carries(s, now) {
 		return unitBlocked
 	}
 	if len(targets) > len(sh.Replicas(o)) || choose(sh, o, targets) != nil {

@@ -85,6 +85,9 @@ func (m *Master) propose(name objectName, now int64) {
 		return
 	}
 	m.dynamic.proposed.Add(1)
+	if m.transfers.executor == ExecutorMaster {
+		wake(m.transfers.wake)
+	}
 }
 
 // choose returns where an object is to be copied from and to, nil when it should not or can't be. The choice

@@ -36,3 +36,6 @@ func (m *Master) OffloadsUnderWay() (n int, frees int64) {
 	m.keepers(func(k *keeper) { n += k.space.Numbers().Works[object.SlotOffload] })
 	return n, m.tier.leaving.bytes.Load()
 }
+
+// AwaitTransfers waits until the master carries nothing any more.
+func (m *Master) AwaitTransfers() { m.transfers.wg.Wait() }

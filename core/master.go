@@ -15,6 +15,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/task"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/core/weight"
 )
 
@@ -38,6 +39,10 @@ type Deps struct {
 	Wall func() int64
 	// Events, when set, is told where objects can be read.
 	Events Events
+	// Carrier, when set, moves bytes between segments for the tasks that the master carries out itself. Without it
+	// clients carry out all of them. After is the timer of Clock; the default is the real one.
+	Carrier transfer.Carrier
+	After   transfer.Timer
 	// ProbeNoF looks whether an NVMe-oF segment is there. It is called without locks, by one
 	// goroutine. Without it segments are taken to be there until they are unmounted.
 	ProbeNoF Prober
@@ -57,13 +62,14 @@ type Master struct {
 	weightsDue atomic.Int64
 	rand       segment.Rand
 
-	book    *tenant.Book
-	pool    *segment.Pool
-	clients *client.Registry
-	tasks   *task.Queue
-	tier    tiers
-	dynamic *dynamic // nil when dynamic replication is off
-	single  *keeper  // the only tenant when strict tenants are off
+	book      *tenant.Book
+	pool      *segment.Pool
+	clients   *client.Registry
+	tasks     *task.Queue
+	transfers *transfers
+	tier      tiers
+	dynamic   *dynamic // nil when dynamic replication is off
+	single    *keeper  // the only tenant when strict tenants are off
 
 	started    int64 // on the clock
 	localFirst bool
@@ -134,6 +140,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		m.pool.ShareFar(cfg.CXL.Path, cfg.CXL.Size)
 	}
 	m.pool.RankByDisk(m.diskFree)
+	m.transfers = newTransfers(&cfg.Transfer, &deps, m.newID())
 	m.nof.pool = segment.NewPool(strategy, deps.Rand)
 	m.nof.mark = evict.Watermark{High: cfg.NoF.EvictionWatermark, Ratio: cfg.NoF.EvictionRatio}
 	m.probe = deps.ProbeNoF

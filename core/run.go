@@ -58,11 +58,15 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 		loop(dynamicPeriod, nil, m.stepDynamic)
 	}
 	loop(drainPeriod, nil, m.stepDrains)
+	if m.transfers.pump != nil {
+		loop(transferPeriod, m.transfers.wake, m.stepTransfers)
+	}
 	if m.cfg.NoF.Enabled {
 		loop(evictPeriod, nil, m.evictNoF)
 		loop(nofPeriod, nil, m.probeNoF)
 	}
 	wg.Wait()
+	m.StopTransfers()
 }
 
 // evictInBites runs a pass of the pool's eviction, if one is due, with rests in between.
@@ -95,7 +99,7 @@ func (m *Master) tidy() {
 }
 
 // Step does once what Run does over and over, in a fixed order. Tests with a clock of their
-// own call it instead of Run.
+// own call it instead of Run; transfers that it begins go on by themselves, until StopTransfers.
 func (m *Master) Step() {
 	m.sweepClients()
 	m.tidy()
@@ -110,6 +114,7 @@ func (m *Master) Step() {
 	m.retryPromotions()
 	m.stepDynamic()
 	m.stepDrains()
+	m.stepTransfers()
 	m.evictNoF()
 	m.probeNoF()
 }

@@ -27,13 +27,14 @@ type TaskStats struct {
 	UnderWay              int64  // copies and moves that have begun and not ended
 	Copied, Moved, Failed uint64 // how many ended how; taken back, lost and timed out is Failed
 	Dynamic               DynamicStat
+	Transfers             TransferStats
 }
 
 func (m *Master) taskStats() TaskStats {
 	c := &m.counters.replications
 	return TaskStats{
 		Queue: m.tasks.Counts(), Copied: c.copied.Load(), Moved: c.moved.Load(), Failed: c.failed.Load(),
-		Dynamic: m.dynamic.stat(),
+		Dynamic: m.dynamic.stat(), Transfers: m.transferStats(),
 	}
 }
 
@@ -53,11 +54,17 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 		return segment.UUID{}, errcode.InvalidParams
 	}
 	var sources []*segment.Mounted
+	var silent []*segment.Mounted
 	code = m.holders(k, key, func(r *object.Replica) {
 		if r.Readable() {
 			sources = append(sources, r.Memory.Seg())
+		} else if m.mayCarry(r, false) {
+			silent = append(silent, r.Memory.Seg())
 		}
 	})
+	if len(sources) == 0 {
+		sources = silent
+	}
 	if code != errcode.OK {
 		return segment.UUID{}, code
 	}
@@ -78,6 +85,11 @@ func (m *Master) CreateCopyTask(tenantName, key string, targets []string) (segme
 // not mounted or the source has no replica, UnavailableInStatus for a target that takes no allocations and
 // for a replica that can't be read, and TaskPendingLimitExceeded.
 func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment.UUID, errcode.Code) {
+	return m.createMove(tenantName, key, source, target, false)
+}
+
+// createMove is CreateMoveTask; relaxed lets a task begin at a silent client whose memory the master may reach.
+func (m *Master) createMove(tenantName, key, source, target string, relaxed bool) (segment.UUID, errcode.Code) {
 	k, code := m.writer(tenantName)
 	if code != errcode.OK {
 		return segment.UUID{}, code
@@ -89,7 +101,7 @@ func (m *Master) CreateMoveTask(tenantName, key, source, target string) (segment
 	ready := false
 	code = m.holders(k, key, func(r *object.Replica) {
 		if seg := r.Memory.Seg(); !ready && seg.Info.Name == source {
-			from, ready = seg, r.Readable()
+			from, ready = seg, m.mayCarry(r, relaxed)
 		}
 	})
 	if code != errcode.OK {
@@ -149,11 +161,19 @@ func (m *Master) taskTargets(names []string) errcode.Code {
 
 func (m *Master) submit(client segment.UUID, kind task.Type, payload task.Payload) (segment.UUID, errcode.Code) {
 	id := m.newID()
-	return id, taskCode(m.tasks.Submit(id, client, kind, payload, m.at()))
+	err := m.tasks.Submit(id, client, kind, payload, m.at())
+	if m.transfers.executor == ExecutorMaster {
+		wake(m.transfers.wake)
+	}
+	return id, taskCode(err)
 }
 
-// FetchTasks hands a client the tasks that wait for it, oldest first and at most n.
+// FetchTasks hands a client the tasks that wait for it, oldest first and at most n; none where the master carries out
+// all of them.
 func (m *Master) FetchTasks(client segment.UUID, n uint64) ([]task.Assignment, errcode.Code) {
+	if m.transfers.executor == ExecutorMaster {
+		return nil, errcode.OK
+	}
 	return m.tasks.Fetch(client, n, m.at()), errcode.OK
 }
 

@@ -72,7 +72,8 @@ func (r *Request) Sound() bool {
 
 // Report is what is told of a job. A unit is one object on one of the segments. Total is how many
 // there were when the job first looked, plus what has been found since, and Remaining how many of
-// those are still there; both are zero before it has looked. Times are milliseconds since the epoch.
+// those are still there; both are zero before it has looked. ActiveBytes are those of the units being moved, and
+// ActiveDone how many of them have been moved as far as the master does so itself. Times are milliseconds since the epoch.
 type Report struct {
 	ID                                 segment.UUID
 	Status                             Status
@@ -80,6 +81,7 @@ type Report struct {
 	Request                            Request
 	Succeeded, Failed, Blocked, Active uint64
 	MigratedBytes                      uint64
+	ActiveBytes, ActiveDone            uint64
 	Total, Remaining                   uint64
 	Message                            string
 	Canceling                          bool // it is canceled once no unit is being moved

@@ -17,10 +17,14 @@ import (
 	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/tenant"
+	"github.com/mooncake-go/mooncake-master/core/transfer/transfertest"
 )
 
 // Clock is a core.Clock that stands still until it is advanced.
-type Clock struct{ now atomic.Int64 }
+type Clock struct {
+	now    atomic.Int64
+	timers transfertest.Clock
+}
 
 // NewClock returns a clock that shows one hour.
 func NewClock() *Clock {
@@ -33,7 +37,16 @@ func NewClock() *Clock {
 func (c *Clock) Now() int64 { return c.now.Load() }
 
 // Set moves the clock by d without anything else happening.
-func (c *Clock) Set(d time.Duration) { c.now.Add(int64(d)) }
+func (c *Clock) Set(d time.Duration) {
+	c.now.Add(int64(d))
+	c.timers.Set(d)
+}
+
+// After is a timer that fires when the clock has been moved that far.
+func (c *Clock) After(d time.Duration) (<-chan time.Time, func()) { return c.timers.After(d) }
+
+// AwaitTimer waits until there is a timer that fires in d or less.
+func (c *Clock) AwaitTimer(d time.Duration) { c.timers.AwaitTimer(d) }
 
 // Rand is a seeded core randomness, safe for concurrent use.
 type Rand struct {
@@ -54,7 +67,9 @@ func (r *Rand) Uint64N(n uint64) uint64 {
 // Master is a master under test.
 type Master struct {
 	*core.Master
-	Clock   *Clock
+	Clock *Clock
+	// Memory is what the clients lend, if bytes are moved at all.
+	Memory  *transfertest.Memory
 	t       testing.TB
 	pinging map[uint64]bool
 }
@@ -63,17 +78,33 @@ type Master struct {
 // logs to the test, and checks all invariants when the test ends.
 func New(t testing.TB, change ...func(*core.Config)) *Master {
 	t.Helper()
+	return build(t, core.Deps{}, change...)
+}
+
+// NewCarrying is New of a master that can carry bytes itself: what clients mount is lent in Memory.
+func NewCarrying(t testing.TB, change ...func(*core.Config)) *Master {
+	t.Helper()
+	memory := new(transfertest.Memory)
+	m := build(t, core.Deps{Carrier: memory}, change...)
+	m.Memory = memory
+	return m
+}
+
+func build(t testing.TB, deps core.Deps, change ...func(*core.Config)) *Master {
+	t.Helper()
 	cfg := core.Default()
 	for _, f := range change {
 		f(&cfg)
 	}
 	clock := NewClock()
 	seed := rand.Uint64()
-	m, err := core.New(cfg, core.Deps{Clock: clock, Rand: NewRand(seed), Log: hclog.NewNullLogger()})
+	deps.Clock, deps.After, deps.Rand, deps.Log = clock, clock.After, NewRand(seed), hclog.NewNullLogger()
+	m, err := core.New(cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		m.StopTransfers()
 		if t.Failed() {
 			t.Logf("seed %d", seed)
 		}
@@ -143,6 +174,9 @@ func (m *Master) MountInfo(n uint64, info segment.Info) {
 	}
 	m.Ping(ID(n))
 	m.pinging[n] = true
+	if m.Memory != nil {
+		m.Memory.Lend(info.Endpoint, info.Base, info.Size)
+	}
 }
 
 func nameHash(name string) uint64 {

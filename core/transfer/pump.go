@@ -238,8 +238,11 @@ func (p *Pump) alarm(ctx context.Context, d time.Duration, f func()) (off func()
 	}
 }
 
-// Reach reads one byte of a place, to see whether it can be reached.
-func (p *Pump) Reach(ctx context.Context, at Place) error {
+// Reach reads one byte of a place, to see whether it can be reached within a while.
+func (p *Pump) Reach(ctx context.Context, at Place, within time.Duration) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer p.alarm(ctx, within, func() { cancel(&Error{Cause: TimedOut, At: at}) })()
 	b := make([]byte, 1)
 	return reach(ctx, SourceUnreachable, at, p.call(ctx, nil, func(ctx context.Context) error {
 		return p.cfg.Carrier.Read(ctx, at, b)
