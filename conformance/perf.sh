@@ -15,9 +15,10 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 clients=${MOONCAKE_CLIENTS:-$root/.cache/clients}
-go build -o bin/ ./cmd/mooncake_bench
+bench=bin/verbs/mooncake_bench # with RDMA, and linked to devices that are software
+conformance/verbs.sh go build -tags rdma -o "$bench" ./cmd/mooncake_bench
 for arg in "$@"; do
-  case $arg in -h | --help | -list | --list) exec bin/mooncake_bench table "$@" ;; esac
+  case $arg in -h | --help | -list | --list) exec conformance/verbs.sh "$bench" table "$@" ;; esac
 done
 conformance/install.sh "$clients"
 site=$("$clients/0.3.13/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -26,6 +27,9 @@ if [ -z "${MOONCAKE_MASTER:-}" ]; then
   MOONCAKE_MASTER=bin/mooncake_master
 fi
 go test -c -o bin/core.test ./core
+go build -o bin/ ./cmd/mooncake_node
 ports='--rpc_port={rpc_port} --metrics_port={metrics_port}'
-exec bin/mooncake_bench table --json bin/perf.jsonl --core_test bin/core.test \
-  --ours "'$MOONCAKE_MASTER' $ports" --theirs "'$site/mooncake/mooncake_master' $ports --rpc_thread_num=2" "$@"
+exec conformance/verbs.sh "$bench" table --json bin/perf.jsonl --core_test bin/core.test \
+  --ours "'$MOONCAKE_MASTER' $ports" --theirs "'$site/mooncake/mooncake_master' $ports --rpc_thread_num=2" \
+  --engine "$site/mooncake/transfer_engine_bench" --python "$clients/0.3.13/bin/python" --verbs "$root/.cache/softverbs/libibverbs.so.1" \
+  --node 'bin/mooncake_node --master={master} --global_segment_size={size} --local_hostname=127.0.0.1:17903 --bind_address=127.0.0.1 --drain_timeout=0' "$@"

@@ -12,6 +12,8 @@ type row struct {
 	seconds int // about how long it takes
 	trials  []trial
 	scaling bool // measures the core's own benchmarks instead
+	// transfers are measured between processes without a master, or with one in between.
+	transfers []transferTrial
 }
 
 // againstTheirs are the two sides of most rows.
@@ -40,7 +42,8 @@ func tableRows() []row {
 	rows = append(rows, row{name: "scaling", about: "the core without sockets: what it gains from a second core, as a share of what independent work gains", seconds: 110, scaling: true})
 	rows = append(rows, startRows()...)
 	rows = append(rows, growthRows()...)
-	return append(rows, collectorRow())
+	rows = append(rows, collectorRow())
+	return append(rows, segmentRows()...)
 }
 
 // singleRows are single calls. The echo is the floor: the same frames, no work.

@@ -24,6 +24,10 @@ func tableCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	f.StringVar(&c.theirs, "theirs", "", "`command` line of the master that it is compared with")
 	f.StringVar(&c.floor, "floor", "", "`command` line of the least that a master could cost; default: mooncake_bench echo")
 	f.StringVar(&c.coreTest, "core_test", "", "test `binary` of the core, for the row scaling")
+	f.StringVar(&c.engine, "engine", "", "the original's transfer_engine_bench, for the rows segment")
+	f.StringVar(&c.python, "python", "", "Python `interpreter` that has the original's client, for the rows segment-client")
+	f.StringVar(&c.node, "node", "", "`command` line of this project's storage node, for the same rows")
+	f.StringVar(&c.verbs, "verbs", "", "`library` of software devices that stands in for libibverbs, for the row segment-rdma; SOFTVERBS_DIR says where its devices are")
 	f.IntVar(&c.rounds, "rounds", 0, "runs of every side; 0: as many as the row says")
 	f.DurationVar(&c.length, "duration", 0, "length of the measured windows; 0: what the row says")
 	f.IntVar(&c.pin, "pin", unset, "`core` to bind everything to, -1 for none; default: what the row says")
@@ -88,6 +92,11 @@ func tableCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 func (b *campaign) measure(ctx context.Context, r *row, done func(*record) error) error {
 	if r.scaling {
 		return b.scaling(ctx, r.name, done)
+	}
+	for i := range r.transfers {
+		if err := b.transfer(ctx, r.name, &r.transfers[i], done); err != nil {
+			return err
+		}
 	}
 	for i := range r.trials {
 		if err := b.run(ctx, r.name, &r.trials[i], done); err != nil {

@@ -44,6 +44,10 @@ type campaign struct {
 	ours, theirs string // command lines
 	floor        string // command line of the echo
 	coreTest     string // test binary of the core
+	engine       string // the original's transfer_engine_bench
+	python       string // interpreter that has the original's client
+	node         string // command line of this project's storage node
+	verbs        string // library of software devices for RDMA
 	rounds       int    // 0: what the row says
 	length       time.Duration
 	pin          int // unset: what the row says
