@@ -27,6 +27,7 @@ type Config struct {
 	Log       LogConfig
 
 	Tasks              TasksConfig
+	Transfer           TransferConfig
 	Offload            OffloadConfig
 	Promotion          PromotionConfig
 	DynamicReplication DynamicReplicationConfig

@@ -22,7 +22,7 @@ func (e *exitError) Error() string { return e.text }
 // Validate checks each setting and all of them against each other and returns the first thing
 // wrong, naming where it was set and what would be right.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkBehaviour, c.checkEmbedded, c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkEtcd, c.checkFar, c.checkSnapshots}
+	checks := []func() error{c.checkBehaviour, c.checkEmbedded, c.checkListeners, c.checkRatios, c.checkTimes, c.checkTenants, c.checkHA, c.checkEtcd, c.checkFar, c.checkTransfer, c.checkSnapshots}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err

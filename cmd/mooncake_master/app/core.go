@@ -51,6 +51,7 @@ func (c *Config) core() core.Config {
 		MaxFinished: count(c.Tasks.MaxFinished), MaxPending: count(c.Tasks.MaxPending), MaxProcessing: count(c.Tasks.MaxProcessing),
 		PendingTimeout: c.Tasks.PendingTimeout, ProcessingTimeout: c.Tasks.ProcessingTimeout, MaxRetries: uint32(count(c.Tasks.MaxRetries)),
 	}
+	k.Transfer = c.transfer()
 	k.Offload = core.OffloadConfig{
 		Enabled: c.Offload.Enabled, OnEvict: c.Offload.OnEvict, ForceEvict: c.Offload.ForceEvict,
 		QueueLimit: count(c.Offload.QueueLimit), CapRatio: c.Offload.CapRatio,

@@ -8,7 +8,7 @@ import (
 // table is every flag of releases 0.3.13 and 0.3.14, with the defaults of 0.3.14, and our own
 // embedded_node, rpc_max_frame_bytes, release_behaviour, metrics_max_tenants, enable_nof, tenant_quota_exceeded, tenant_quota_connector_dir
 // and policyFlags.
-var table = slices.Concat(servingFlags, embeddedFlags, policyFlags, farFlags, processFlags)
+var table = slices.Concat(servingFlags, embeddedFlags, policyFlags, farFlags, transferFlags, processFlags)
 
 // servingFlags are about what every master does: listeners, objects, clients, tenants, placement.
 var servingFlags = []Flag{

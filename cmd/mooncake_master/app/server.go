@@ -34,6 +34,7 @@ type Server struct {
 	master    *core.Master
 	policy    *source // nil without strict tenants
 	metadata  metadata
+	carrier   carrier
 	events    *kvevent.Publisher // nil without KV events
 	rpc       *rpc.Server
 	admin     *admin.Server
@@ -53,7 +54,7 @@ type Server struct {
 func Build(cfg *Config, version string, log hclog.Logger) (*Server, error) {
 	s := &Server{cfg: cfg, log: log, version: version, started: time.Now(), failed: make(chan error, 4), leave: make(chan struct{}), left: make(chan struct{})}
 	if err := s.build(); err != nil {
-		return nil, errors.Join(err, s.events.Close(context.Background()), s.listeners.close())
+		return nil, errors.Join(err, s.events.Close(context.Background()), s.carrier.close(), s.listeners.close())
 	}
 	return s, nil
 }
@@ -75,6 +76,12 @@ func (s *Server) build() (err error) {
 	}
 	if s.events != nil {
 		deps.Events = s.events
+	}
+	if s.carrier, err = newCarrier(s.cfg, &s.listeners, s.log.Named("transfer")); err != nil {
+		return err
+	}
+	if s.carrier.carrier != nil {
+		deps.Carrier = s.carrier.carrier
 	}
 	if s.master, err = core.New(s.cfg.core(), deps); err != nil {
 		return err
@@ -217,5 +224,5 @@ func (s *Server) Close() error {
 	}
 	err = errors.Join(err, s.metadata.close(ctx), s.admin.Shutdown(ctx))
 	s.wg.Wait()
-	return errors.Join(err, s.closeEvents(), s.listeners.close())
+	return errors.Join(err, s.carrier.close(), s.closeEvents(), s.listeners.close())
 }
