@@ -223,7 +223,7 @@ func TestALife(t *testing.T) {
 			// The master comes back without a memory of anything.
 			pool.master.signal(t, syscall.SIGKILL)
 			pool.master.wait()
-			pool = newPool(t, pool)
+			newPool(t, pool)
 			put(t, c, "anew", text)
 			mustHold(t, c, "anew", text)
 			d.signal(t, syscall.SIGTERM)

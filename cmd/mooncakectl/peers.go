@@ -222,24 +222,31 @@ func (t *tool) data(ctx context.Context, method, path string, body []byte, into 
 	}{into})
 }
 
+// reach returns the masters that the command line or the environment names.
+func (t *tool) reach() (*peers, error) {
+	if t.peers != nil {
+		return t.peers, nil
+	}
+	list, from := t.masters, "--master"
+	if list == "" {
+		list, from = t.env("MOONCAKE_MASTER"), "$MOONCAKE_MASTER"
+	}
+	if list == "" {
+		list, from = defaultMaster, "the default of --master"
+	}
+	p, err := newPeers(list, from, t.timeout)
+	t.peers = p
+	return p, err
+}
+
 // ask sends a request; an answer other than 200 is an error, a *refusal where the master says
 // why.
 func (t *tool) ask(ctx context.Context, method, path string, body []byte) (*reply, error) {
-	if t.peers == nil {
-		list, from := t.masters, "--master"
-		if list == "" {
-			list, from = t.env("MOONCAKE_MASTER"), "$MOONCAKE_MASTER"
-		}
-		if list == "" {
-			list, from = defaultMaster, "the default of --master"
-		}
-		p, err := newPeers(list, from, t.timeout)
-		if err != nil {
-			return nil, err
-		}
-		t.peers = p
+	p, err := t.reach()
+	if err != nil {
+		return nil, err
 	}
-	r, err := t.peers.ask(ctx, method, path, body)
+	r, err := p.ask(ctx, method, path, body)
 	if err != nil || r.status == http.StatusOK {
 		return r, err
 	}

@@ -76,9 +76,9 @@ func (t *tool) misuse(cmd *cobra.Command, err error) error {
 func (t *tool) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mooncakectl",
-		Short: "Look after the tenants, policies, connectors and segments of a Mooncake Store master",
-		Long: `mooncakectl looks after a Mooncake Store master: tenants and their quotas, whole policies
-with a look at what they would do, connectors, and segments to be drained.
+		Short: "Look after the tenants, policies, connectors, segments and values of a Mooncake Store",
+		Long: `mooncakectl looks after a Mooncake Store: tenants and their quotas, whole policies with a look
+at what they would do, connectors, segments to be drained, and the values that are stored.
 
 Exit statuses: 0 done; 1 it did not work, a document is not valid, a case failed; 2 the command
 line makes no sense; 3 conflict, the source holds another revision; 4 no master answers or none
@@ -95,6 +95,7 @@ is active; 5 the document removes too many tenants; 130 interrupted.`,
 	flags.StringVarP(&t.output, "output", "o", outputTable, "table, or json for programs")
 	flags.StringVar(&t.color, "color", "auto", "auto (on a terminal, unless $NO_COLOR is set), always or never")
 	group(root)
+	root.AddCommand(t.valueCommands()...)
 	root.AddCommand(t.tenantCommand(), t.policyCommand(), t.connectorCommand(), t.drainCommand(), t.versionCommand())
 	return root
 }
