@@ -120,6 +120,8 @@ func (s *Server) getDrainJobs(w http.ResponseWriter, r *http.Request) {
 		b = uintField(b, "max_concurrency", uint64(report.Request.Concurrency))
 		b = uintField(b, "total_units", report.Total)
 		b = uintField(b, "remaining_units", report.Remaining)
+		b = uintField(b, "active_bytes", report.ActiveBytes)
+		b = uintField(b, "active_bytes_done", report.ActiveDone)
 		b = append(boolField(b, "canceling", report.Canceling), '}')
 	}
 	respond(w, http.StatusOK, typeJSON, append(b, "]}"...))

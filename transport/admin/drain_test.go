@@ -25,7 +25,7 @@ func TestDrainRoutes(t *testing.T) {
 	f.drains = []drain.Report{{
 		ID: segment.UUID{First: 7, Second: 8}, Status: drain.Running, CreatedMs: 5, UpdatedMs: 6,
 		Request:   drain.Request{Segments: []string{"a", "é"}, Targets: []string{"b"}, Concurrency: 3},
-		Succeeded: 4, Failed: 1, Blocked: 2, Active: 3, MigratedBytes: 400000, Message: drain.RunningMessage, Total: 10, Remaining: 6,
+		Succeeded: 4, Failed: 1, Blocked: 2, Active: 3, MigratedBytes: 400000, Message: drain.RunningMessage, Total: 10, Remaining: 6, ActiveBytes: 900, ActiveDone: 300,
 	}, {ID: segment.UUID{First: 1, Second: 1}, Request: drain.Request{Segments: []string{"c"}, Concurrency: 1}}}
 	s, _ := newTestServer(t, f)
 	for _, c := range []struct {
@@ -56,10 +56,10 @@ func TestDrainRoutes(t *testing.T) {
 		{"POST /api/v1/drain_jobs/cancel?job_id=7-8&when_idle=true", "", 200, `{"success":true,"job_id":"7-8","status":"CANCELING","error_code":0,"error_message":""}`},
 		{"POST /api/v1/drain_jobs/cancel?job_id=7-9", "", 404, noJob},
 		{"POST /api/v1/drain_jobs/cancel", `{"job_id":"7-8"}`, 400, badJob},
-		{"GET /api/v1/drain_jobs", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"canceling":false},` +
+		{"GET /api/v1/drain_jobs", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"active_bytes":900,"active_bytes_done":300,"canceling":false},` +
 			`{"job_id":"1-1","type":0,"type_name":"DRAIN","status":0,"status_name":"CREATED","created_at_ms_epoch":0,"last_updated_at_ms_epoch":0,"segments":["c"],` +
-			`"succeeded_units":0,"failed_units":0,"blocked_units":0,"active_units":0,"migrated_bytes":0,"message":"","target_segments":[],"max_concurrency":1,"total_units":0,"remaining_units":0,"canceling":false}]}`},
-		{"GET /api/v1/drain_jobs?job_id=7-8", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"canceling":false}]}`},
+			`"succeeded_units":0,"failed_units":0,"blocked_units":0,"active_units":0,"migrated_bytes":0,"message":"","target_segments":[],"max_concurrency":1,"total_units":0,"remaining_units":0,"active_bytes":0,"active_bytes_done":0,"canceling":false}]}`},
+		{"GET /api/v1/drain_jobs?job_id=7-8", "", 200, `{"success":true,"data":[{` + running + `,"target_segments":["b"],"max_concurrency":3,"total_units":10,"remaining_units":6,"active_bytes":900,"active_bytes_done":300,"canceling":false}]}`},
 		{"GET /api/v1/drain_jobs?job_id=7-9", "", 404, noJob},
 		{"GET /api/v1/drain_jobs?job_id=", "", 400, badJob},
 	} {

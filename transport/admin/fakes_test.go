@@ -35,6 +35,7 @@ type fake struct {
 	keys      map[string][]string           // by tenant
 	segments  []segment.View
 	drains    []drain.Report
+	transfers []core.TransferView
 	tenants   []tenant.Snapshot
 	totals    tenant.Totals
 	stats     core.Stats
@@ -174,7 +175,7 @@ func (f *fake) History() []policy.Applied {
 func (f *fake) state() State {
 	s := State{
 		Service: func() ServiceState { return f.service },
-		Objects: f, SoftPins: f, Segments: f, Drains: f, Tenants: f, Policy: f, Documents: f,
+		Objects: f, SoftPins: f, Segments: f, Drains: f, Transfers: f, Tenants: f, Policy: f, Documents: f,
 		Stats:    func() core.Stats { return f.stats },
 		Calls:    func() map[string]rpc.Counters { return f.calls },
 		Listener: func() rpc.Stats { return f.listener },
@@ -273,3 +274,16 @@ func (f *fake) CancelDrainJob(id segment.UUID, patient bool) (bool, errcode.Code
 }
 
 func (f *fake) DrainJobs() []drain.Report { return f.drains }
+
+func (f *fake) Transfers() []core.TransferView { return f.transfers }
+
+func (f *fake) CancelTransfer(id segment.UUID) errcode.Code {
+	f.say("cancel %v", id)
+	switch id.First {
+	case 1:
+		return errcode.OK
+	case 2:
+		return errcode.UnavailableInStatus
+	}
+	return errcode.TaskNotFound
+}

@@ -92,7 +92,7 @@ func fileCapacity(r *reading) float64 {
 // taskFamilies are about copies, moves and the tasks of clients.
 var taskFamilies = []family{
 	measured("mooncake_tasks_pending", "tasks that wait for their client", func(s *core.Stats) int { return s.Tasks.Queue.Pending }),
-	measured("mooncake_tasks_processing", "tasks that a client carries out", func(s *core.Stats) int { return s.Tasks.Queue.Processing }),
+	measured("mooncake_tasks_processing", "tasks under way, at clients or at this master", func(s *core.Stats) int { return s.Tasks.Queue.Processing }),
 	measured("mooncake_tasks_finished", "finished tasks that are remembered", func(s *core.Stats) int { return s.Tasks.Queue.Finished }),
 	measured("mooncake_replications_in_flight", "copies and moves begun and not ended", func(s *core.Stats) int64 { return s.Tasks.UnderWay }),
 	counted("mooncake_replications_copied_total", "copies that ended well", func(s *core.Stats) uint64 { return s.Tasks.Copied }),
@@ -103,6 +103,20 @@ var taskFamilies = []family{
 	counted("mooncake_dynamic_replication_completed_total", "those that ended well", func(s *core.Stats) uint64 { return s.Tasks.Dynamic.Completed }),
 	counted("mooncake_dynamic_replication_failed_total", "those begun that did not", func(s *core.Stats) uint64 { return s.Tasks.Dynamic.Failed }),
 	counted("mooncake_dynamic_replication_expired_total", "those that nobody began in time", func(s *core.Stats) uint64 { return s.Tasks.Dynamic.Expired }),
+	measured("mooncake_transfers_in_flight", "tasks that this master carries out itself", func(s *core.Stats) int { return s.Tasks.Transfers.UnderWay }),
+	counted("mooncake_transfers_done_total", "those that ended well", func(s *core.Stats) uint64 { return s.Tasks.Transfers.Done }),
+	{name: "mooncake_transfers_failed_total", help: "those that failed, by cause", kind: counter, labels: []string{"cause"}, absent: "for causes for which it is 0", each: func(r *reading, emit func(float64, ...string)) {
+		for _, f := range r.stats.Tasks.Transfers.Failed {
+			if f.Count > 0 {
+				emit(float64(f.Count), f.Cause)
+			}
+		}
+	}},
+	counted("mooncake_transfers_read_bytes_total", "bytes read from sources for them", func(s *core.Stats) uint64 { return s.Tasks.Transfers.Read }),
+	counted("mooncake_transfers_written_bytes_total", "bytes written to their targets", func(s *core.Stats) uint64 { return s.Tasks.Transfers.Written }),
+	{name: "mooncake_transfers_bandwidth_wait_seconds_total", help: "time they have waited because of `--transfer_bandwidth`, of all together", kind: counter, value: func(r *reading) float64 { return r.stats.Tasks.Transfers.BandwidthSec }},
+	measured("mooncake_transfers_buffer_bytes", "memory of their buffers, in bytes", func(s *core.Stats) int { return s.Tasks.Transfers.BufferBytes }),
+	measured("mooncake_transfers_stuck", "buffers that wait for reads or writes which were given up and have not returned", func(s *core.Stats) int { return s.Tasks.Transfers.Stuck }),
 }
 
 // The values of the labels of weights, in the order of their numbers.

@@ -161,7 +161,7 @@ func status(code errcode.Code) int {
 		return http.StatusOK
 	case errcode.InvalidParams:
 		return http.StatusBadRequest
-	case errcode.JobNotFound, errcode.SegmentNotFound, errcode.ObjectNotFound, errcode.TenantNotRegistered:
+	case errcode.JobNotFound, errcode.TaskNotFound, errcode.SegmentNotFound, errcode.ObjectNotFound, errcode.TenantNotRegistered:
 		return http.StatusNotFound
 	case errcode.UnavailableInMode, errcode.UnavailableInStatus, errcode.TenantNotEmpty:
 		return http.StatusConflict
@@ -243,6 +243,9 @@ func (s *Server) routes() http.Handler {
 	r.HandlerFunc(http.MethodGet, "/api/v1/drain_jobs", s.getDrainJobs)
 	r.HandlerFunc(http.MethodGet, "/api/v1/drain_jobs/query", s.queryDrainJob)
 	r.HandlerFunc(http.MethodPost, "/api/v1/drain_jobs/cancel", s.cancelDrainJob)
+
+	own(r, "/api/v1/transfers", handlers{http.MethodGet: s.whenReady(s.getTransfers)})
+	own(r, "/api/v1/transfers/:id", handlers{http.MethodDelete: s.whenReady(s.deleteTransfer)})
 
 	r.HandlerFunc(http.MethodGet, "/api/v1/tenant_quotas", s.getQuotas)
 	r.HandlerFunc(http.MethodPut, "/api/v1/tenant_quotas", s.putQuota)

@@ -101,6 +101,7 @@ type State struct {
 	SoftPins  SoftPins
 	Segments  Segments
 	Drains    Drains
+	Transfers Transfers
 	Tenants   Tenants
 	Policy    Policy
 	Documents Documents
