@@ -34,6 +34,7 @@ var checks = []check{
 	{"etcd-faults", "etcd and its connector killed, stopped, compacted, filled with garbage, under traffic", etcdFaultRounds},
 	{"etcd-writers", "two masters and ten operators change the same document in etcd", etcdWriters},
 	{"etcd-size", "how many tenants fit into an etcd, and many more with its limit raised", etcdSize},
+	{"segment-faults", "memory lent between processes that die, stop, go silent, lie and start anew", segmentFaults},
 	{"trace", "the same random operations on the C++ master and this one, every answer compared", trace},
 	{"kv-events", "what is published about objects, read with libzmq", kvEvents},
 	{"bad-input", "malformed policies, frames and HTTP requests against a running master", badInput},
@@ -46,6 +47,9 @@ type environment struct {
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == segmentChild {
+		runChild()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

@@ -25,13 +25,15 @@ type process struct {
 	cmd  *exec.Cmd
 	rpc  string // host:port
 	http string // http://host:port
-	done chan struct{}
+	// metadata is the URL of its metadata store, "" when it has none.
+	metadata string
+	done     chan struct{}
 
 	mu  sync.Mutex
 	log bytes.Buffer
 }
 
-var serving = regexp.MustCompile(`is serving: rpc \S*?:(\d+).*? http \S*?:(\d+)`)
+var serving = regexp.MustCompile(`is serving: rpc \S*?:(\d+).*? http \S*?:(\d+)(?: metadata (\S+))?`)
 
 // start runs a master on free ports with the given flags and waits until it serves.
 func (e *environment) start(ctx context.Context, args ...string) (*process, error) {
@@ -54,6 +56,9 @@ func (e *environment) start(ctx context.Context, args ...string) (*process, erro
 			p.note(append(lines.Bytes(), '\n'))
 			if m := serving.FindStringSubmatch(lines.Text()); m != nil {
 				p.rpc, p.http = "127.0.0.1:"+m[1], "http://127.0.0.1:"+m[2]
+				if m[3] != "" {
+					p.metadata = "http://" + m[3] + "/metadata"
+				}
 				up <- nil
 			}
 		}
