@@ -11,6 +11,7 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	core "github.com/mooncake-go/mooncake-master/core/segment"
+	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
 )
 
@@ -77,13 +78,19 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
+// carrier is what the bytes of values go through.
+type carrier interface {
+	transfer.Carrier
+	Close()
+}
+
 // Client is a connection to a pool. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
 	id       core.UUID
 	masters  *masters
 	metadata segment.Metadata
-	carrier  *segment.Carrier
+	carrier  carrier
 
 	mu         sync.Mutex // guards the following
 	closed     bool

@@ -26,6 +26,7 @@ type pool struct {
 	*core.Master
 	address string
 	hosts   []*segment.Host
+	memory  []*segment.Memory // of each
 }
 
 const lent = 32 << 20 // bytes of each host
@@ -64,7 +65,7 @@ func (p *pool) lend(t *testing.T, n uint64) {
 	if code := p.MountSegment(info, mastertest.ID(n)); code != errcode.OK {
 		t.Fatal(code)
 	}
-	p.hosts = append(p.hosts, h)
+	p.hosts, p.memory = append(p.hosts, h), append(p.memory, memory)
 }
 
 func (p *pool) client(t *testing.T, tenant string) *Client {
