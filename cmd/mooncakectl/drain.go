@@ -34,6 +34,8 @@ type drainJob struct {
 	Bytes       uint64   `json:"migrated_bytes"`
 	Total       uint64   `json:"total_units"`
 	Remaining   uint64   `json:"remaining_units"`
+	ActiveBytes uint64   `json:"active_bytes"`
+	ActiveDone  uint64   `json:"active_bytes_done"`
 	Canceling   bool     `json:"canceling"`
 	Message     string   `json:"message"`
 }
@@ -59,7 +61,8 @@ func (t *tool) drainCommand() *cobra.Command {
 		Use:   "drain",
 		Short: "Move everything off segments, so that their clients can leave without a loss",
 		Long: `Move everything off segments, so that their clients can leave without a loss. The master lets
-nothing new onto the segments and has their clients move what is there, a few objects at a time.
+nothing new onto the segments and moves what is there, or has their clients do so, a few objects at
+a time.
 A job goes on whether somebody watches it or not.`,
 	}
 	group(cmd)
@@ -254,6 +257,9 @@ func (t *tool) printJobs(jobs []drainJob) error {
 			if eta := j.eta(); eta > 0 {
 				notes = append(notes, "about "+eta.String()+" left")
 			}
+		}
+		if j.ActiveDone > 0 {
+			notes = append(notes, fmt.Sprintf("%s of %s being moved", size(j.ActiveDone), size(j.ActiveBytes)))
 		}
 		if j.Canceling {
 			notes = append(notes, "is being canceled")

@@ -96,7 +96,7 @@ is active; 5 the document removes too many tenants; 130 interrupted.`,
 	flags.StringVar(&t.color, "color", "auto", "auto (on a terminal, unless $NO_COLOR is set), always or never")
 	group(root)
 	root.AddCommand(t.valueCommands()...)
-	root.AddCommand(t.tenantCommand(), t.policyCommand(), t.connectorCommand(), t.drainCommand(), t.versionCommand())
+	root.AddCommand(t.tenantCommand(), t.policyCommand(), t.connectorCommand(), t.drainCommand(), t.transferCommand(), t.versionCommand())
 	return root
 }
 
