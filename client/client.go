@@ -13,6 +13,7 @@ import (
 	core "github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // Config says which pool a client works with. Master and Metadata are needed.
@@ -47,6 +48,9 @@ type Config struct {
 	// compared with it when they are read, whoever wrote them, unless SkipVerification is set.
 	Checksum, SkipVerification bool
 
+	// RDMA reaches owners of memory that speak RDMA, see rdma.Open; nil = owners that speak TCP are the only ones
+	// that can be reached. It stays the caller's, who closes it after the client.
+	RDMA *rdma.Adapter
 	// DataVersion is the newest version of the protocol of TCP data ports to speak, 1 or 2; 0 = 2.
 	DataVersion int
 }
@@ -111,7 +115,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, id: newID(), masters: masters, metadata: metadata, writing: make(map[string]int),
-		carrier: segment.NewCarrier(segment.CarrierConfig{Metadata: metadata, Lanes: cfg.Lanes, Now: time.Now, DataVersion: cfg.DataVersion}),
+		carrier: segment.NewCarrier(segment.CarrierConfig{Metadata: metadata, Lanes: cfg.Lanes, Now: time.Now, DataVersion: cfg.DataVersion, RDMA: cfg.RDMA}),
 	}
 	reaching, cancel := context.WithTimeout(ctx, cfg.CallTimeout)
 	defer cancel()
