@@ -24,6 +24,7 @@ type Memory struct {
 	mu      sync.Mutex
 	regions map[string][]region
 	before  func(context.Context, Call) error
+	after   func(context.Context, Call) error
 	buffers int // that have not been given back
 	bytes   int
 	most    int
@@ -59,6 +60,13 @@ func (m *Memory) Before(f func(context.Context, Call) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = f
+}
+
+// After has f called after bytes have moved; its error fails the call all the same. nil ends that.
+func (m *Memory) After(f func(context.Context, Call) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.after = f
 }
 
 // Hold is for functions given to Before: it waits until free is closed, and counts the call as held until then.
@@ -123,7 +131,7 @@ func (m *Memory) Write(ctx context.Context, to transfer.Place, src []byte) error
 func (m *Memory) carry(ctx context.Context, c Call, b []byte) error {
 	m.mu.Lock()
 	m.calls++
-	before := m.before
+	before, after := m.before, m.after
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
@@ -138,7 +146,10 @@ func (m *Memory) carry(ctx context.Context, c Call, b []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return m.move(c.At, b, c.Write)
+	if err := m.move(c.At, b, c.Write); err != nil || after == nil {
+		return err
+	}
+	return after(ctx, c)
 }
 
 // Buffer is a carrier's.
