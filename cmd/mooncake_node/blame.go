@@ -8,6 +8,7 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/cmd/mooncake_node/node"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/verbs"
 )
 
 // blame names the flag that an error is about, and what would be right.
@@ -16,10 +17,12 @@ func (o *options) blame(err error) error {
 	switch {
 	case errors.Is(err, node.ErrHTTP) && errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("--metrics_port=%d: %w; choose a free port, or 0 for none", o.metricsPort, err)
+	case errors.Is(err, verbs.ErrNotBuilt):
+		return fmt.Errorf("--protocol=rdma: %w", verbs.ErrNotBuilt)
+	case errors.Is(err, node.ErrDevices):
+		return fmt.Errorf("--protocol=rdma --device_names=%s: %w", o.devices, err)
 	case errors.Is(err, node.ErrHTTP):
 		return fmt.Errorf("--metrics_host=%s --metrics_port=%d: %w", o.metricsHost, o.metricsPort, err)
-	case errors.Is(err, node.ErrMemory) && o.hugePages:
-		return fmt.Errorf("--global_segment_size=%s --huge_pages: %w; vm.nr_hugepages says how many there are", &o.size, err)
 	case errors.Is(err, node.ErrMemory):
 		return fmt.Errorf("--global_segment_size=%s: %w; lend less", &o.size, err)
 	case errors.Is(err, segment.ErrNameTaken):

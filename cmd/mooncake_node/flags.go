@@ -17,6 +17,7 @@ import (
 	"github.com/mooncake-go/mooncake-master/cmd/mooncake_node/node"
 	"github.com/mooncake-go/mooncake-master/sdk/policydoc"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // options are the flags.
@@ -27,8 +28,9 @@ type options struct {
 
 	size, maxSegment size
 	protocol         string
-	devices          string
-	hugePages        bool
+	devices, sysfs   string
+	adapter          *rdma.Options // nil for TCP
+	pages            segment.Pages
 	dataVersion      int
 
 	metricsHost string
@@ -85,7 +87,11 @@ func (o *options) flags(env func(string) string) *flag.FlagSet {
 	f.Var(&o.maxSegment, "max_segment_size", "more memory than this is lent as several segments of one name")
 	f.StringVar(&o.protocol, "protocol", segment.ProtocolTCP, "tcp, or rdma in a program built with -tags rdma")
 	f.StringVar(&o.devices, "device_names", "", "network adapters for RDMA, with commas between them; the default is all")
-	f.BoolVar(&o.hugePages, "huge_pages", false, "take the memory from the pool of huge pages")
+	f.StringVar(&o.sysfs, "rdma_sysfs", "", "`FOLDER` where the kernel shows the adapters; the default is /sys")
+	f.Func("huge_pages", "map the memory in pages of this `SIZE` that the system has set aside, 2MB or 1GB; in usual ones as far as there are too few", func(text string) (err error) {
+		o.pages, err = segment.ParsePages(text)
+		return err
+	})
 	f.IntVar(&o.dataVersion, "tcp_proto_version", 2, "version of the TCP data protocol that clients are told to speak, 1 or 2; both are served")
 	f.StringVar(&o.metricsHost, "metrics_host", "0.0.0.0", "address of /metrics and /health")
 	f.UintVar(&o.metricsPort, "metrics_port", 0, "port of /metrics and /health; 0 = none")
@@ -111,7 +117,24 @@ func parse(args []string, env func(string) string) (*options, error) {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("the argument %q means nothing; a setting is written --name=value", f.Arg(0))
 	}
-	return o, o.check()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return o, o.openRDMA(env)
+}
+
+// openRDMA makes of the flags and of what the released clients read from their environment what adapters need.
+func (o *options) openRDMA(env func(string) string) error {
+	if o.protocol != segment.ProtocolRDMA {
+		return nil
+	}
+	o.adapter = &rdma.Options{Sysfs: o.sysfs, Now: time.Now}
+	for d := range strings.SplitSeq(o.devices, ",") {
+		if d = strings.TrimSpace(d); d != "" {
+			o.adapter.Devices = append(o.adapter.Devices, d)
+		}
+	}
+	return o.adapter.Environment(env)
 }
 
 // check finds values that make no sense.
@@ -148,15 +171,11 @@ func (o *options) config(w io.Writer) node.Config {
 	c := node.Config{
 		Version: app.Version,
 		Master:  o.master, Admin: o.admin, Metadata: o.metadata, Cluster: o.cluster, Name: o.name, Bind: o.bind,
-		SegmentBytes: uint64(o.size), MaxSegment: uint64(o.maxSegment), Protocol: o.protocol, HugePages: o.hugePages, DataVersion: o.dataVersion,
+		SegmentBytes: uint64(o.size), MaxSegment: uint64(o.maxSegment), Pages: o.pages, DataVersion: o.dataVersion,
 		Tasks: int(o.tasks), TransferMem: uint64(o.transferMem), DrainTimeout: o.drainTimeout, NameTimeout: o.nameTimeout,
 		Now: time.Now, Log: hclog.New(&hclog.LoggerOptions{Name: "node", Level: level, Output: w}),
 	}
-	for _, d := range strings.Split(o.devices, ",") {
-		if d = strings.TrimSpace(d); d != "" {
-			c.Devices = append(c.Devices, d)
-		}
-	}
+	c.RDMA = o.adapter
 	if o.metricsPort != 0 {
 		c.HTTP = net.JoinHostPort(strings.Trim(o.metricsHost, "[]"), strconv.FormatUint(uint64(o.metricsPort), 10))
 	}

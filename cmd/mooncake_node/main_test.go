@@ -283,6 +283,8 @@ func TestCommandLines(t *testing.T) {
 		"--global_segment_size=1152921504606846976 --max_segment_size=1152921504606846976": "--global_segment_size=1048576TB: there is no memory to lend",
 		"--protocol=udp":                                    "want tcp or rdma",
 		"--device_names=mlx5_0":                             "--device_names=mlx5_0",
+		"--huge_pages=3MB":                                  "it must be 2MB, 1GB",
+		"--protocol=rdma --device_names=none0":              "--protocol=rdma",
 		"--metrics_port=70000":                              "--metrics_port=70000",
 		"--metrics_host=127.0.0.1 --metrics_port=" + port:   "choose a free port, or 0 for none",
 		"--metrics_host=203.0.113.7 --metrics_port=" + port: "--metrics_host=203.0.113.7",

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // Config says what a node lends, and to whom.
@@ -28,12 +29,12 @@ type Config struct {
 	Name string
 	Bind string // address the node listens on, "" for all
 
-	SegmentBytes uint64 // how much memory is lent
-	MaxSegment   uint64 // of which no more than this in one segment; 0 = DefaultMaxSegment
-	Protocol     string // "tcp" or "rdma"; "" = tcp
-	Devices      []string
-	HugePages    bool
-	DataVersion  int // of the TCP data port's protocol that is published, 1 or 2; 0 = 2. Both are served
+	SegmentBytes uint64        // how much memory is lent
+	MaxSegment   uint64        // of which no more than this in one segment; 0 = DefaultMaxSegment
+	Pages        segment.Pages // in which it is mapped
+	// RDMA says with which devices the memory is lent by RDMA; nil = it is lent by TCP.
+	RDMA        *rdma.Options
+	DataVersion int // of the TCP data port's protocol that is published, 1 or 2; 0 = 2. Both are served
 
 	HTTP         string        // address of the HTTP interface, host:port; "" = none
 	Tasks        int           // copies and moves at a time; 0 = DefaultTasks
@@ -80,9 +81,6 @@ func (c *Config) complete() error {
 	if c.SegmentBytes == 0 {
 		return errors.New("a segment of 0 bytes: a node lends at least one byte")
 	}
-	if c.Protocol == "" {
-		c.Protocol = segment.ProtocolTCP
-	}
 	c.MaxSegment = orDefault(c.MaxSegment, DefaultMaxSegment)
 	c.TransferMem = orDefault(c.TransferMem, DefaultTransferMem)
 	c.Tasks = orDefault(c.Tasks, DefaultTasks)
@@ -109,6 +107,14 @@ func splitAddress(address string) (host string, port int, err error) {
 		}
 	}
 	return "", 0, errors.New("want host:port, like 10.0.0.6:50052 (an IPv6 address in brackets)")
+}
+
+// protocol is how the memory is reached.
+func (c *Config) protocol() string {
+	if c.RDMA != nil {
+		return segment.ProtocolRDMA
+	}
+	return segment.ProtocolTCP
 }
 
 // pieces are the sizes of the segments that so much memory is lent in.

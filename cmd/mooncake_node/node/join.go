@@ -92,7 +92,7 @@ func (n *Node) open(ctx context.Context) error {
 			return hopeless{fmt.Errorf("registering %d bytes: %w", len(m.Bytes()), err)}
 		}
 		n.segments = append(n.segments, core.Info{
-			ID: newID(), Name: n.name, Base: m.Address(), Size: uint64(len(m.Bytes())), Endpoint: n.host.Name(), Protocol: n.cfg.Protocol,
+			ID: newID(), Name: n.name, Base: m.Address(), Size: uint64(len(m.Bytes())), Endpoint: n.host.Name(), Protocol: n.cfg.protocol(),
 		})
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (n *Node) hostConfig() segment.HostConfig {
 	if name == "" {
 		name = net.JoinHostPort(ownAddress(), strconv.Itoa(DefaultPort))
 	}
-	return segment.HostConfig{Name: name, Metadata: n.cfg.Metadata, Cluster: n.cfg.Cluster, Bind: n.cfg.Bind, DataVersion: n.cfg.DataVersion, Now: n.cfg.Now}
+	return segment.HostConfig{Name: name, Metadata: n.cfg.Metadata, Cluster: n.cfg.Cluster, Bind: n.cfg.Bind, DataVersion: n.cfg.DataVersion, RDMA: n.adapter, Now: n.cfg.Now}
 }
 
 // published says what it means that a host could not be made: that the metadata store can't be told is worth

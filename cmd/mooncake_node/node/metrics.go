@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/transport/exposition"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // counters are what a node has done since it started.
@@ -67,7 +68,7 @@ func (n *Node) metrics() []byte {
 		name, lent = n.name, float64(n.cfg.SegmentBytes)
 	}
 	family("mooncake_node_info", "version of this program, name of the node's segments and how they are reached", exposition.Gauge, 1,
-		"version", n.cfg.Version, "segment", name, "protocol", n.cfg.Protocol)
+		"version", n.cfg.Version, "segment", name, "protocol", n.cfg.protocol())
 	family("mooncake_node_lent_bytes", "memory that is part of the pool", exposition.Gauge, lent)
 	family("mooncake_node_master_connected", "1 while the master answers pings", exposition.Gauge, yes(n.connected()))
 	family("mooncake_node_leaving", "1 while what is on the node is moved to others", exposition.Gauge, yes(n.leaving.Load()))
@@ -79,6 +80,29 @@ func (n *Node) metrics() []byte {
 	b = exposition.AppendHead(b, "mooncake_node_tasks_total", "copies and moves that have ended", exposition.Counter)
 	for _, k := range c.kinds() {
 		b = exposition.AppendSample(b, "mooncake_node_tasks_total", float64(k.n), "kind", k.kind, "outcome", k.outcome)
+	}
+	return n.deviceMetrics(b)
+}
+
+// deviceMetrics are about the devices for RDMA, if there are any.
+func (n *Node) deviceMetrics(b []byte) []byte {
+	if n.adapter == nil {
+		return b
+	}
+	all := n.adapter.Status()
+	for _, f := range []struct {
+		name, help string
+		of         func(*rdma.Status) float64
+	}{
+		{"mooncake_node_device_active", "1 while the port of the device is up", func(s *rdma.Status) float64 { return yes(s.Active) }},
+		{"mooncake_node_device_endpoints", "connections of the device to devices of others", func(s *rdma.Status) float64 { return float64(s.Endpoints) }},
+		{"mooncake_node_device_queue_pairs", "queue pairs of those", func(s *rdma.Status) float64 { return float64(s.QueuePairs) }},
+		{"mooncake_node_device_requests", "requests under way on the device", func(s *rdma.Status) float64 { return float64(s.InFlight) }},
+	} {
+		b = exposition.AppendHead(b, f.name, f.help, exposition.Gauge)
+		for i := range all {
+			b = exposition.AppendSample(b, f.name, f.of(&all[i]), "device", all[i].Device)
+		}
 	}
 	return b
 }

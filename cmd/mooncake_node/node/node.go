@@ -15,6 +15,7 @@ import (
 	core "github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // Node lends memory to a pool.
@@ -24,6 +25,7 @@ type Node struct {
 	link     link
 	metadata segment.Metadata
 	carrier  *segment.Carrier
+	adapter  *rdma.Adapter // nil without RDMA
 	memory   []*segment.Memory
 	listener net.Listener // of the HTTP interface, nil without one
 
@@ -38,8 +40,9 @@ type Node struct {
 
 // What New fails with, beside a configuration that makes no sense.
 var (
-	ErrHTTP   = errors.New("the HTTP interface can't be opened")
-	ErrMemory = errors.New("there is no memory to lend")
+	ErrHTTP    = errors.New("the HTTP interface can't be opened")
+	ErrMemory  = errors.New("there is no memory to lend")
+	ErrDevices = errors.New("there are no devices for RDMA")
 )
 
 // LeastTransferMem is the least Config.TransferMem for so many tasks at a time, in bytes.
@@ -58,6 +61,11 @@ func New(cfg Config) (_ *Node, err error) {
 	}()
 	if n.metadata, err = segment.OpenMetadata(cfg.Metadata, cfg.Cluster, cfg.Now); err != nil {
 		return nil, err
+	}
+	if cfg.RDMA != nil {
+		if n.adapter, err = rdma.Open(*cfg.RDMA); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDevices, err)
+		}
 	}
 	if cfg.HTTP != "" {
 		if n.listener, err = net.Listen("tcp", cfg.HTTP); err != nil {
@@ -86,12 +94,18 @@ func newID() core.UUID {
 func (n *Node) Discard() error {
 	n.carrier.Close()
 	n.link.close()
-	return errors.Join(n.metadata.Close(), n.free())
+	return n.free()
 }
 
-// free gives the memory back and closes the listener.
+// free gives back what New has opened, but for the carrier.
 func (n *Node) free() error {
 	var errs []error
+	if n.metadata != nil {
+		errs = append(errs, n.metadata.Close())
+	}
+	if n.adapter != nil {
+		errs = append(errs, n.adapter.Close())
+	}
 	for _, m := range n.memory {
 		errs = append(errs, m.Free())
 	}
@@ -164,7 +178,7 @@ func (n *Node) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 		return err
 	}
 	close(n.mounted)
-	n.cfg.Log.Info("memory is lent", "segment", n.name, "endpoint", n.host.Name(), "bytes", n.cfg.SegmentBytes, "segments", len(n.segments), "protocol", n.cfg.Protocol, "master", n.cfg.Master)
+	n.cfg.Log.Info("memory is lent", "segment", n.name, "endpoint", n.host.Name(), "bytes", n.cfg.SegmentBytes, "segments", len(n.segments), "protocol", n.cfg.protocol(), "master", n.cfg.Master)
 
 	loops, end := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -185,7 +199,7 @@ func (n *Node) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 
 // newCarrier makes what moves bytes for tasks.
 func (n *Node) newCarrier() *segment.Carrier {
-	return segment.NewCarrier(segment.CarrierConfig{Metadata: n.metadata, Now: n.cfg.Now})
+	return segment.NewCarrier(segment.CarrierConfig{Metadata: n.metadata, RDMA: n.adapter, Now: n.cfg.Now})
 }
 
 // newMemory maps memory to lend.
@@ -193,5 +207,9 @@ func (n *Node) newMemory(size uint64) (*segment.Memory, error) {
 	if size > 1<<62 {
 		return nil, errors.New(strconv.FormatUint(size, 10) + " bytes are more than a process can have")
 	}
-	return segment.NewMemory(int(size))
+	m, err := segment.NewMemoryIn(n.cfg.Pages, int(size))
+	if err == nil && m.Fallback() != nil {
+		n.cfg.Log.Warn("the memory is in smaller pages than asked for", "error", m.Fallback())
+	}
+	return m, err
 }
