@@ -118,8 +118,48 @@ type work struct {
 	wrong    error // what is not as it should be
 }
 
-// limits of one transfer: the deadline it is given, and how much later it may return on a busy machine.
-type limits struct{ deadline, grace time.Duration }
+// limits of one transfer: the deadline it is given, and how much later it may return, besides what the machine
+// is late with everything.
+type limits struct {
+	deadline, grace time.Duration
+	lag             *lag
+}
+
+// lag measures how late the machine is: how much later than it should a goroutine wakes up that does nothing else.
+type lag struct {
+	mu   sync.Mutex
+	lost []struct {
+		until time.Time
+		late  time.Duration
+	}
+}
+
+// measure goes on until ctx ends.
+func (l *lag) measure(ctx context.Context) {
+	const nap, usual = 10 * time.Millisecond, 20 * time.Millisecond
+	for ctx.Err() == nil {
+		began := time.Now()
+		time.Sleep(nap)
+		if late := time.Since(began) - nap; late > usual {
+			l.mu.Lock()
+			l.lost = append(l.lost, struct {
+				until time.Time
+				late  time.Duration
+			}{time.Now(), late})
+			l.mu.Unlock()
+		}
+	}
+}
+
+// since returns how much time the machine has lost since an instant.
+func (l *lag) since(began time.Time) (lost time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.lost) - 1; i >= 0 && l.lost[i].until.After(began); i-- {
+		lost += l.lost[i].late
+	}
+	return lost
+}
 
 const poison = 0xA5
 
@@ -204,8 +244,8 @@ func (w *work) step(ctx context.Context, c *segment.Carrier, l limits, n int, r 
 		}
 		w.setbacks = append(w.setbacks, setback{what, err, began, took})
 		w.mu.Unlock()
-		if took > l.deadline+l.grace {
-			w.fail(fmt.Errorf("%s came back after %v, %v later than its deadline: %w", what, took, took-l.deadline, err))
+		if lost := l.lag.since(began); took > l.deadline+l.grace+lost {
+			w.fail(fmt.Errorf("%s came back after %v, %v later than its deadline, while the machine was late by %v: %w", what, took, took-l.deadline, lost, err))
 		}
 	}
 	// What has come back is the caller's again: nothing may be taken from it or put there any more.

@@ -384,7 +384,7 @@ func userGone(ctx context.Context, s *segmentStage, end func(*child)) (err error
 	if !await(10*time.Second, used) {
 		return errors.New("the other process writes nothing in 10 s")
 	}
-	w := s.traffic(ctx, mine)
+	w := s.unhurried(ctx, mine)
 	if err := s.underway(w); err != nil {
 		return err
 	}
@@ -555,7 +555,7 @@ func portDown(ctx context.Context, s *segmentStage) error {
 	if err != nil {
 		return err
 	}
-	w := s.traffic(ctx, c)
+	w := s.unhurried(ctx, c)
 	if err := s.underway(w); err != nil {
 		return err
 	}
@@ -593,7 +593,7 @@ func portsDown(ctx context.Context, s *segmentStage) error {
 	if err := errors.Join(unplug(0), unplug(1)); err != nil {
 		return err
 	}
-	if err := s.failed(w, append(gone, "port|no device", context.DeadlineExceeded)...); err != nil {
+	if err := s.failed(w, append(gone, "port|no RDMA device here is active", context.DeadlineExceeded)...); err != nil {
 		return err
 	}
 	if err := s.ground.verify(); err != nil {
