@@ -144,6 +144,7 @@ const leaveTimeout = 5 * time.Second
 func (n *Node) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer func() { err = errors.Join(err, n.Discard()) }()
 	var serving sync.WaitGroup
 	if n.listener != nil {
 		server := n.newServer()
@@ -157,7 +158,6 @@ func (n *Node) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 			serving.Wait()
 		}()
 	}
-	defer func() { err = errors.Join(err, n.Discard()) }()
 
 	// stop counts while the node is still waiting for a master, too.
 	joining, abandon := context.WithCancel(ctx)
