@@ -39,7 +39,7 @@ func leaves(t *testing.T) {
 	g, f := count()
 	t.Cleanup(func() {
 		var g2, f2 int
-		until(t, "goroutines and descriptors are gone", func() bool {
+		await(t, "goroutines and descriptors are gone", func() bool {
 			g2, f2 = count()
 			return g2 <= g && f2 <= f
 		})
@@ -49,8 +49,8 @@ func leaves(t *testing.T) {
 	})
 }
 
-// until waits until something is so.
-func until(t *testing.T, what string, so func() bool) {
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -63,7 +63,7 @@ func until(t *testing.T, what string, so func() bool) {
 // quiet waits until an adapter has no endpoints and nothing under way.
 func quiet(t *testing.T, a *rdma.Adapter) {
 	t.Helper()
-	until(t, "no endpoint is left", func() bool {
+	await(t, "no endpoint is left", func() bool {
 		for _, s := range a.Status() {
 			if s.Endpoints+s.Breaking+s.QueuePairs+s.InFlight > 0 {
 				return false
@@ -268,9 +268,9 @@ func TestRDMAOnePortGoesDown(t *testing.T) {
 	}
 	for range 3 {
 		down(t, 1, true)
-		until(t, "the port is down", func() bool { return !active(here, 1) && !active(there, 1) && published() == 1 })
+		await(t, "the port is down", func() bool { return !active(here, 1) && !active(there, 1) && published() == 1 })
 		down(t, 1, false)
-		until(t, "the port is up", func() bool { return active(here, 1) && active(there, 1) && published() == 2 })
+		await(t, "the port is up", func() bool { return active(here, 1) && active(there, 1) && published() == 2 })
 	}
 	close(stop)
 	wg.Wait()
@@ -290,7 +290,7 @@ func TestRDMATheOnlyPortGoesDown(t *testing.T) {
 	}
 	t.Cleanup(func() { down(t, 0, false) })
 	down(t, 0, true)
-	until(t, "the port is down", func() bool { return !active(here, 0) && !active(there, 0) })
+	await(t, "the port is down", func() bool { return !active(here, 0) && !active(there, 0) })
 	err := within(t, 5*time.Second, func() error { return c.Write(t.Context(), at, data) })
 	if err == nil || !strings.Contains(err.Error(), "active") && !strings.Contains(err.Error(), "device") {
 		t.Errorf("writing without a port: %v", err)
@@ -300,7 +300,7 @@ func TestRDMATheOnlyPortGoesDown(t *testing.T) {
 		t.Errorf("opening with the port down: %v", err)
 	}
 	down(t, 0, false)
-	until(t, "the port is up", func() bool { return active(here, 0) && active(there, 0) })
+	await(t, "the port is up", func() bool { return active(here, 0) && active(there, 0) })
 	if err := c.Write(t.Context(), at, data); err != nil || !bytes.Equal(m.Bytes(), data) {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -379,7 +379,7 @@ func TestRDMAThePeerIsKilled(t *testing.T) {
 			go func() {
 				defer killing.Done()
 				<-begun
-				until(t, "something is under way", func() bool { return here.Status()[0].InFlight > 0 })
+				await(t, "something is under way", func() bool { return here.Status()[0].InFlight > 0 })
 				cmd.Process.Kill()
 				died = time.Now()
 			}()

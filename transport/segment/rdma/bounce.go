@@ -21,13 +21,11 @@ type own struct {
 
 // newOwn maps and registers memory. Nobody else can reach it.
 func (a *Adapter) newOwn(size int) (*own, error) {
-	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil, fmt.Errorf("RDMA buffer of %d bytes: %w", size, err)
 	}
-	if size >= 2<<20 {
-		unix.Madvise(b, unix.MADV_HUGEPAGE) // a wish
-	}
+	wishLargePages(b)
 	r, err := a.Register(b, false)
 	if err != nil {
 		return nil, errors.Join(err, unix.Munmap(b))

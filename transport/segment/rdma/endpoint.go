@@ -28,7 +28,6 @@ type endpoint struct {
 	broken   error // why it was dropped
 	since    time.Time
 	alive    bool // something has succeeded since the last probe
-	probing  bool
 	used     time.Time
 	inFlight int
 	drained  chan struct{} // closed when it is broken and nothing is in flight
@@ -222,8 +221,7 @@ func (n *nic) drop(ep *endpoint, why error) {
 // then the device uses no memory for them any more, either.
 func (ep *endpoint) takeDown() {
 	n := ep.nic
-	n.connecting.Lock() // nobody makes or connects them now or later
-	n.connecting.Unlock()
+	n.connecting.Lock() // who makes or connects them now, does so no longer afterwards
 	for _, q := range ep.queues {
 		if q.qp != nil {
 			if err := q.qp.Fail(); err != nil {
@@ -231,6 +229,7 @@ func (ep *endpoint) takeDown() {
 			}
 		}
 	}
+	n.connecting.Unlock()
 	timeout := time.NewTimer(drainTimeout)
 	select {
 	case <-ep.drained:

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mooncake-go/mooncake-master/transport/segment/verbs"
 )
 
@@ -97,14 +95,11 @@ func (a *Adapter) placeOf(mem []byte) string {
 	const looks = 16
 	where := -1
 	for i := range looks {
-		var node int32
-		at := uintptr(unsafe.Pointer(&mem[(len(mem)-1)/looks*i]))
-		// get_mempolicy with MPOL_F_NODE|MPOL_F_ADDR: the node of the page at an address.
-		_, _, e := unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&node)), 0, 0, at, 1|2, 0)
-		if e != 0 || where >= 0 && int(node) != where {
+		node := nodeAt(unsafe.Pointer(&mem[(len(mem)-1)/looks*i]))
+		if node < 0 || where >= 0 && node != where {
 			return anywhere
 		}
-		where = int(node)
+		where = node
 	}
 	return place(where)
 }
