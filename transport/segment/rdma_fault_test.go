@@ -321,10 +321,10 @@ func TestRDMAChild(t *testing.T) {
 }
 
 // child starts a host of 64 MiB in another process.
-func child(t *testing.T, metadata string) (*exec.Cmd, Place) {
+func child(t *testing.T, metadata string, env ...string) (*exec.Cmd, Place) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRDMAChild$")
-	cmd.Env = append(os.Environ(), "SEGMENT_TEST_HOST="+metadata)
+	cmd.Env = append(append(os.Environ(), "SEGMENT_TEST_HOST="+metadata), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -397,6 +397,30 @@ func TestRDMAThePeerIsKilled(t *testing.T) {
 			}
 			quiet(t, here)
 		})
+	}
+}
+
+// TestRDMAMemoryInSeveralPieces is that of a device which takes little at once: it is published as several buffers, and a
+// transfer may go across them.
+func TestRDMAMemoryInSeveralPieces(t *testing.T) {
+	here := adapter(t, rdma.Options{}, 0, 1)
+	c := railCarrier(t, P2P, here)
+	_, at := child(t, P2P, fmt.Sprint("SOFTVERBS_MAX_MR=", 20<<20))
+	d, err := c.cfg.Metadata.Descriptor(t.Context(), at.Owner)
+	if err != nil || len(d.Buffers) != 4 || d.Buffers[3].Length != 4<<20 {
+		t.Fatalf("%v: %+v", err, d)
+	}
+	data, got := random(50<<20), buffer(t, c, 50<<20)
+	at.Address += 7 << 20
+	if err := c.Write(t.Context(), at, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Read(t.Context(), at, got); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("it is not read as it was written: %v", err)
+	}
+	at.Address += 20 << 20
+	if err := c.Write(t.Context(), at, data); !errors.Is(err, ErrRejected) {
+		t.Errorf("beyond the last piece: %v", err)
 	}
 }
 
