@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/transport/rpc"
@@ -29,9 +30,17 @@ type masters struct {
 
 	mu     sync.Mutex // guards the following
 	lines  []*line
-	at     int // the address that was reached last
+	at     int       // the address that was reached last
+	rest   time.Time // until when no more connections are tried than there are
 	closed bool
 }
+
+const (
+	// extraTimeout bounds the attempt to connect once more where there is a connection, and extraRest is how long
+	// nobody tries after it has failed.
+	extraTimeout = time.Second
+	extraRest    = 10 * time.Second
+)
 
 // line is one connection.
 type line struct {
@@ -76,7 +85,7 @@ func (m *masters) pick() (best *line, more bool, err error) {
 	}
 	clear(m.lines[len(alive):])
 	m.lines = alive
-	more = best == nil || best.calls > 0 && len(m.lines) < m.most
+	more = best == nil || best.calls > 0 && len(m.lines) < m.most && !time.Now().Before(m.rest)
 	if best != nil && !more {
 		best.calls++
 	}
@@ -114,11 +123,19 @@ func (m *masters) take(ctx context.Context) (*line, error) {
 	if best, more, err = m.pick(); err != nil || !more { // there may be one by now
 		return best, err
 	}
-	l, err := m.open(ctx)
-	if err != nil && best != nil {
+	if best == nil {
+		return m.open(ctx)
+	}
+	extra, cancel := context.WithTimeout(ctx, extraTimeout)
+	defer cancel()
+	l, err := m.open(extra)
+	if err != nil {
+		m.mu.Lock()
+		m.rest = time.Now().Add(extraRest)
+		m.mu.Unlock()
 		return m.claim(best), nil
 	}
-	return l, err
+	return l, nil
 }
 
 // open makes a connection to the first master that can be reached, beginning with the one that was reached last.

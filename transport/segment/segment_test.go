@@ -253,7 +253,7 @@ func TestTwoHostsOfOneName(t *testing.T) {
 	metadata := store(t)
 	host(t, metadata, "127.0.0.1:17901")
 	_, err := NewHost(t.Context(), HostConfig{Name: "127.0.0.1:17901", Metadata: metadata, Bind: "127.0.0.1", Now: time.Now})
-	if err == nil || !strings.Contains(err.Error(), "is another process called 127.0.0.1:17901") {
+	if !errors.Is(err, ErrNameTaken) || !strings.Contains(err.Error(), "end the process that has it") {
 		t.Errorf("%v", err)
 	}
 }
