@@ -114,7 +114,7 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 			p, err = fresh, fresh.transfer(ctx, q, data)
 		}
 	}
-	if ctx.Err() != nil && err != nil {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, ctx.Err()) {
 		err = ctx.Err()
 	}
 	if err == nil {

@@ -23,9 +23,11 @@ type endpoint struct {
 	peer    []uint32 // of the other side's, nil until they are connected to
 
 	// The following is guarded by nic.mu.
-	active   bool  // this side makes the connection
-	ready    bool  // slices are posted
-	broken   error // why it was dropped
+	active   bool               // this side makes the connection
+	joined   bool               // both sides know each other's queue pairs
+	cancel   context.CancelFunc // of the handshake of the active side
+	ready    bool               // slices are posted
+	broken   error              // why it was dropped
 	since    time.Time
 	alive    bool // something has succeeded since the last probe
 	used     time.Time
@@ -88,10 +90,12 @@ func (n *nic) to(path string, p *Peer) (*endpoint, error) {
 		return nil, ErrClosed
 	}
 	ep := n.newEndpoint(path)
-	ep.active = true
+	ctx, cancel := context.WithTimeout(n.a.base, n.a.o.HandshakeTimeout)
+	ep.active, ep.cancel = true, cancel
 	go func() {
 		defer n.a.end()
-		if err := ep.connect(p); err != nil {
+		defer cancel()
+		if err := ep.connect(ctx, p); err != nil {
 			n.mu.Lock()
 			n.drop(ep, ep.because(err))
 			n.unlock()
@@ -168,6 +172,9 @@ func (ep *endpoint) join(gid verbs.GID, lid uint16, numbers []uint32) error {
 		}
 	}
 	ep.peer = slices.Clone(numbers)
+	n.mu.Lock()
+	ep.joined = true
+	n.mu.Unlock()
 	return nil
 }
 
@@ -192,6 +199,9 @@ func (n *nic) drop(ep *endpoint, why error) {
 		return
 	}
 	ep.broken, ep.ready = why, false
+	if ep.cancel != nil {
+		ep.cancel()
+	}
 	if n.endpoints[ep.path] == ep {
 		delete(n.endpoints, ep.path)
 	}
@@ -271,10 +281,8 @@ func (n *nic) dropAll(why error) {
 }
 
 // connect is the active side of a handshake. Without the other side's consent nothing is posted.
-func (ep *endpoint) connect(p *Peer) error {
+func (ep *endpoint) connect(ctx context.Context, p *Peer) error {
 	n := ep.nic
-	ctx, cancel := context.WithTimeout(n.a.base, n.a.o.HandshakeTimeout)
-	defer cancel()
 	n.connecting.Lock()
 	err := ep.prepare()
 	own := n.path()

@@ -76,7 +76,8 @@ type slice struct {
 	buffer        *peerBuffer
 	way           way
 	others        bool // there was another way
-	tries         int
+	tries         int  // that failed
+	spared        int  // that were disturbed by something else
 	err           error
 	next          *slice
 }
@@ -186,12 +187,13 @@ func (j *job) finish(s *slice) {
 
 // wait returns when all slices are carried, or when the job has failed and none is under way any more.
 func (j *job) wait(ctx context.Context) error {
+	var last error // what has failed last, to be said when ctx ends
 	for {
 		select {
 		case <-j.done:
 		case <-ctx.Done():
 			j.giveUp()
-			return ctx.Err()
+			return ended(ctx, last)
 		}
 		j.mu.Lock()
 		failed := j.failed
@@ -203,12 +205,17 @@ func (j *job) wait(ctx context.Context) error {
 		if err := j.judge(failed); err != nil {
 			return err
 		}
-		if err := j.rest(ctx, failed[0]); err != nil {
-			return err
+		last = failed[0].err
+		if !j.rest(ctx, failed[0]) {
+			return ended(ctx, last)
 		}
 		j.deal(failed)
 	}
 }
+
+// mostSpared is how often a slice may be disturbed: two processes of one name, for one thing, take each other's connections
+// for ever.
+const mostSpared = 100
 
 // judge notes failures and returns an error if the job has failed for good.
 func (j *job) judge(failed []*slice) error {
@@ -222,6 +229,9 @@ func (j *job) judge(failed []*slice) error {
 		case errors.Is(s.err, ErrClosed), errors.Is(s.err, errNoWay):
 			return s.err
 		case innocent(s.err):
+			if s.spared++; s.spared > mostSpared {
+				return fmt.Errorf("after it was disturbed %d times: %w", s.spared, s.err)
+			}
 			continue
 		}
 		if s.tries++; s.tries >= j.a.o.Tries {
@@ -238,19 +248,27 @@ func (j *job) judge(failed []*slice) error {
 	return nil
 }
 
-// rest waits a moment before a slice is tried again.
-func (j *job) rest(ctx context.Context, s *slice) error {
+// rest waits a moment before a slice is tried again, and reports whether ctx has not ended.
+func (j *job) rest(ctx context.Context, s *slice) bool {
 	if s.tries < 2 {
-		return ctx.Err()
+		return ctx.Err() == nil
 	}
 	t := time.NewTimer(time.Duration(s.tries) * 5 * time.Millisecond)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return true
 	case <-ctx.Done():
+		return false
+	}
+}
+
+// ended is the error of a transfer whose context has ended: with what had failed before, if anything had.
+func ended(ctx context.Context, last error) error {
+	if last == nil {
 		return ctx.Err()
 	}
+	return fmt.Errorf("%w; before that: %w", ctx.Err(), last)
 }
 
 // grace is how long what is under way may take to end by itself when a transfer is given up.
@@ -302,6 +320,9 @@ func (n *nic) takeBack(j *job) {
 				s = next
 			}
 			q.first, q.last = first, last
+		}
+		if ep.active && !ep.ready && !ep.joined && ep.idle() { // nobody waits for it any more, and it may take long
+			n.drop(ep, errGivenUp)
 		}
 	}
 }
