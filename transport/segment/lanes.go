@@ -119,6 +119,10 @@ func (p *lanes) explain(err error) error {
 // get returns a connection, and whether it has been used before.
 func (p *lanes) get(ctx context.Context) (*stream, bool, error) {
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, false, net.ErrClosed
+	}
 	if n := len(p.idle); n > 0 {
 		s := p.idle[n-1]
 		p.idle = p.idle[:n-1]
