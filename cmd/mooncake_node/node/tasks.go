@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -110,9 +109,9 @@ type transferring struct {
 }
 
 func (n *Node) copy(ctx context.Context, pump *transfer.Pump, a *wire.TaskAssignment) error {
-	var p task.CopyPayload
-	if err := json.Unmarshal([]byte(a.Payload), &p); err != nil {
-		return fmt.Errorf("payload %q: %w", a.Payload, err)
+	p, err := copyPayload(a.Payload)
+	if err != nil {
+		return err
 	}
 	start := func(ctx context.Context) (object.ReplicaDescriptor, []object.ReplicaDescriptor, error) {
 		plan, err := ask(ctx, &n.link, wire.CopyStart, &wire.CopyStartRequest{ClientID: n.id, Key: p.Key, TenantID: p.TenantID, SrcSegment: p.Source, TgtSegments: p.Targets})
@@ -155,9 +154,9 @@ func (n *Node) dynamic(t *transferring, p *task.CopyPayload, lease core.UUID) {
 }
 
 func (n *Node) move(ctx context.Context, pump *transfer.Pump, a *wire.TaskAssignment) error {
-	var p task.MovePayload
-	if err := json.Unmarshal([]byte(a.Payload), &p); err != nil {
-		return fmt.Errorf("payload %q: %w", a.Payload, err)
+	p, err := movePayload(a.Payload)
+	if err != nil {
+		return err
 	}
 	return n.transfer(ctx, pump, a, &transferring{
 		start: func(ctx context.Context) (object.ReplicaDescriptor, []object.ReplicaDescriptor, error) {
