@@ -109,7 +109,9 @@ func (m *Master) beginCarriage(w *wish) (*carriage, errcode.Code) {
 		c.targets = append(c.targets, spotOf(sh.ByID(o, id)))
 	}
 	// A silent client's memory may still answer; another's does more likely.
-	slices.SortStableFunc(c.sources, func(a, b spot) int { return order(a.seg.Suspended(), b.seg.Suspended()) })
+	now := m.clock.Now()
+	doubtful := func(s spot) bool { return s.seg.Suspended() || !m.transfers.lit(s.place.Owner, now) }
+	slices.SortStableFunc(c.sources, func(a, b spot) int { return order(doubtful(a), doubtful(b)) })
 	return c, errcode.OK
 }
 

@@ -80,6 +80,7 @@ type Master struct {
 	pass                 poolPass
 	wakePool             chan struct{}
 	wakeTenants          chan struct{}
+	wakeDrains           chan struct{}
 
 	mounting  sync.Mutex // mounts, unmounts and expiry of clients happen one at a time
 	parked    parkingLot
@@ -131,6 +132,7 @@ func New(cfg Config, deps Deps) (*Master, error) {
 		dynamic:     newDynamic(&cfg.DynamicReplication),
 		wakePool:    make(chan struct{}, 1),
 		wakeTenants: make(chan struct{}, 1),
+		wakeDrains:  make(chan struct{}, 1),
 		clients: client.NewRegistry(
 			client.TTLs{Active: cfg.ClientActiveTTL.Nanoseconds(), Suspicion: cfg.ClientSuspicionTTL.Nanoseconds()},
 			client.Breaker{MinClients: cfg.BreakerMinClients, Share: cfg.BreakerShare},

@@ -57,7 +57,7 @@ func (m *Master) Run(ctx context.Context, tick Ticker) {
 	if m.dynamic != nil {
 		loop(dynamicPeriod, nil, m.stepDynamic)
 	}
-	loop(drainPeriod, nil, m.stepDrains)
+	loop(drainPeriod, m.wakeDrains, m.stepDrains)
 	if m.transfers.pump != nil {
 		loop(transferPeriod, m.transfers.wake, m.stepTransfers)
 	}

@@ -22,9 +22,10 @@ const (
 	// transfersAhead is how many tasks the master has begun for each that it may carry at the same moment, so that
 	// small objects aren't behind large ones.
 	transfersAhead = 4
-	reachTimeout   = 5 * time.Second         // for the first byte of a place
-	reachPause     = int64(10 * time.Second) // until one that could not be reached is tried again
-	allocationRest = 50 * time.Millisecond   // before a target without room is asked again, a little longer each time
+	reachTimeout   = 5 * time.Second              // for the first byte of a place
+	reachPause     = int64(10 * time.Second)      // until one that could not be reached is tried again
+	drainPause     = int64(50 * time.Millisecond) // between two looks of drains at moves that the master has carried
+	allocationRest = 50 * time.Millisecond        // before a target without room is asked again, a little longer each time
 )
 
 // The reasons of failures that aren't of the carrier, beside transfer's causes.
@@ -52,6 +53,8 @@ type transfers struct {
 	running map[segment.UUID]*carrying
 	rests   map[segment.UUID]int64 // tasks whose places could not be reached, until when they are left alone
 	dark    map[string]int64       // owners of places that could not be reached, likewise
+	moved   bool                   // moves have ended that drains don't know of
+	told    int64                  // when drains were last woken for that
 
 	done   atomic.Uint64
 	failed map[string]*atomic.Uint64 // by cause; the map doesn't change
@@ -107,12 +110,7 @@ func newTransfers(cfg *TransferConfig, deps *Deps, self segment.UUID) *transfers
 
 // carries reports whether the master can try to carry what lies on a segment, though its client is silent.
 func (t *transfers) carries(seg *segment.Mounted, now int64) bool {
-	if t.pump == nil || !seg.Alive() {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return now >= t.dark[seg.Info.Endpoint]
+	return t.pump != nil && seg.Alive() && t.lit(seg.Info.Endpoint, now)
 }
 
 // errStopping is why transfers end when the master does.
@@ -150,6 +148,10 @@ func (m *Master) stepTransfers() {
 	over := func(_ segment.UUID, until int64) bool { return now >= until }
 	maps.DeleteFunc(t.rests, over)
 	maps.DeleteFunc(t.dark, func(_ string, until int64) bool { return now >= until })
+	if t.moved && now-t.told >= drainPause {
+		t.moved, t.told = false, now
+		wake(m.wakeDrains)
+	}
 	free := t.most - len(t.running)
 	if t.stopped || free <= 0 {
 		return
@@ -194,6 +196,7 @@ func (m *Master) take(c task.Candidate) {
 		m.carryOut(ctx, r)
 		t.mu.Lock()
 		delete(t.running, c.ID)
+		t.moved = t.moved || r.mine && r.wish.move
 		t.mu.Unlock()
 		wake(t.wake) // there is room for another
 	})
@@ -246,6 +249,7 @@ func (m *Master) carry(ctx context.Context, r *carrying) (cause string, _ error)
 			r.job.Store(job)
 			result = m.transfers.pump.Carry(ctx, job)
 		}
+		m.transfers.darken(result.Bad, m.clock.Now())
 		code, again := m.endCarriage(c, &result)
 		switch {
 		case again:
@@ -253,7 +257,6 @@ func (m *Master) carry(ctx context.Context, r *carrying) (cause string, _ error)
 		case result.Err != nil && errors.Is(result.Err, errUnmounted):
 			return causeLost, result.Err
 		case result.Err != nil:
-			m.transfers.darken(result.Err, m.clock.Now())
 			return string(transfer.CauseOf(result.Err)), result.Err
 		case code != errcode.OK:
 			return causeLost, fmt.Errorf("what was read, or a target, has gone meanwhile: %s (%d)", code, int32(code))
@@ -262,15 +265,23 @@ func (m *Master) carry(ctx context.Context, r *carrying) (cause string, _ error)
 	}
 }
 
-// darken notes that a place could not be reached.
-func (t *transfers) darken(err error, now int64) {
-	var e *transfer.Error
-	if !errors.As(err, &e) || e.At.Owner == "" || e.Cause != transfer.SourceUnreachable && e.Cause != transfer.Stalled {
-		return
+// darken notes which sources could not be read.
+func (t *transfers) darken(bad []error, now int64) {
+	for _, err := range bad {
+		var e *transfer.Error
+		if errors.As(err, &e) && e.At.Owner != "" && (e.Cause == transfer.SourceUnreachable || e.Cause == transfer.Stalled) && !errors.Is(err, errUnmounted) {
+			t.mu.Lock()
+			t.dark[e.At.Owner] = now + reachPause
+			t.mu.Unlock()
+		}
 	}
+}
+
+// lit reports whether a place has not turned out to be out of reach lately.
+func (t *transfers) lit(owner string, now int64) bool {
 	t.mu.Lock()
-	t.dark[e.At.Owner] = now + reachPause
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	return now >= t.dark[owner]
 }
 
 // rest waits.
@@ -311,10 +322,7 @@ func (m *Master) reachable(ctx context.Context, r *carrying) bool {
 func (m *Master) reachAny(ctx context.Context, places []transfer.Place) bool {
 	t := m.transfers
 	for _, p := range places {
-		t.mu.Lock()
-		dark := t.dark[p.Owner] != 0
-		t.mu.Unlock()
-		if dark {
+		if !t.lit(p.Owner, m.clock.Now()) {
 			continue
 		}
 		err := t.pump.Reach(ctx, p, reachTimeout)

@@ -242,7 +242,7 @@ func TestCanceledTransfers(t *testing.T) {
 	wantCharged(t, m, "while it is moved", 2*mega)
 	wantCode(t, "cancel", m.CancelTransfer(id), errcode.OK)
 	m.AwaitTransfers()
-	wantTask(t, m, id, task.Failed, "carried by the master: canceled at a: by an operator")
+	wantTask(t, m, id, task.Failed, "carried by the master: canceled: by an operator")
 	wantCode(t, "cancel again", m.CancelTransfer(id), errcode.TaskNotFound)
 	wantCharged(t, m, "then", mega)
 
@@ -277,5 +277,52 @@ func TestMasterCarriesProposals(t *testing.T) {
 	wantOn(t, m, "k", content, "a "+place(&list.Replicas[1]).Owner)
 	if got := m.Stats().Tasks.Dynamic; got.Proposed != 1 || got.Begun != 1 || got.Completed != 1 || got.Failed != 0 {
 		t.Errorf("counted %+v", got)
+	}
+}
+
+// A client that has stopped and isn't known to be silent yet holds up a drain for a moment only, where its objects lie
+// elsewhere too.
+func TestDrainOfAStoppedClient(t *testing.T) {
+	m := carryMaster(t, core.ExecutorMaster)
+	content := make(map[string][]byte)
+	for i := range 12 {
+		key := fmt.Sprint("k", i)
+		content[key] = stored(t, m, key, 100_000, mastertest.Replicas(2), mastertest.Prefer("a", "b"))
+	}
+	m.Memory.Before(func(ctx context.Context, c transfertest.Call) error {
+		if c.At.Owner == "a" {
+			return m.Memory.Hold(ctx.Done())
+		}
+		return nil
+	})
+	job, code := m.CreateDrainJob(drain.Request{Segments: []string{"a"}, Concurrency: 4})
+	wantCode(t, "drain", code, errcode.OK)
+	began := m.Clock.Now()
+	for range 6 {
+		m.Step()
+		idle := make(chan struct{})
+		go func() { m.AwaitTransfers(); close(idle) }()
+		for waiting := true; waiting; {
+			select {
+			case <-idle:
+				waiting = false
+			case <-time.After(time.Millisecond):
+				if m.Memory.Held() > 0 {
+					m.Clock.Set(100 * time.Millisecond)
+				}
+			}
+		}
+		for n := range uint64(3) {
+			m.Ping(mastertest.ID(n + 1))
+		}
+	}
+	if took := time.Duration(m.Clock.Now() - began); took < 3*time.Second || took > 20*time.Second {
+		t.Errorf("took %v", took) // a stall is 30 s
+	}
+	if report, _ := m.QueryDrainJob(job); report.Status != drain.Succeeded || report.Succeeded != 12 || report.Failed != 0 {
+		t.Errorf("at the end: %+v", report)
+	}
+	for key, value := range content {
+		wantOn(t, m, key, value, "b c")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // attempt is one try to carry an object from one of its sources.
@@ -85,7 +86,7 @@ func (a *attempt) read(ctx context.Context, d *desk, full chan<- part, empty <-c
 		n := int(min(uint64(a.p.size), a.j.Size-a.offset))
 		b := d.buffers[buffer][:n]
 		from := Place{at.Owner, at.Address + a.offset}
-		err := a.p.call(ctx, d, func(ctx context.Context) error { return a.p.cfg.Carrier.Read(ctx, from, b) })
+		err := a.p.call(ctx, d, a.patience(), func(ctx context.Context) error { return a.p.cfg.Carrier.Read(ctx, from, b) })
 		if err != nil {
 			return reach(ctx, SourceUnreachable, at, err)
 		}
@@ -97,6 +98,14 @@ func (a *attempt) read(ctx context.Context, d *desk, full chan<- part, empty <-c
 		a.offset += uint64(n)
 	}
 	return nil
+}
+
+// patience is how long a piece may take to be read.
+func (a *attempt) patience() time.Duration {
+	if a.source < len(a.j.Sources)-1 {
+		return a.p.cfg.Stall / hurry
+	}
+	return a.p.cfg.Stall
 }
 
 // write writes a piece to all targets that are still good; it fails when none is left.
@@ -142,7 +151,7 @@ func (a *attempt) writeTo(ctx context.Context, d *desk, p part, i int) bool {
 	}
 	to := Place{at.Owner, at.Address + p.offset}
 	b := d.buffers[p.buffer][:p.n]
-	err := a.p.call(ctx, d, func(ctx context.Context) error { return a.p.cfg.Carrier.Write(ctx, to, b) })
+	err := a.p.call(ctx, d, a.p.cfg.Stall, func(ctx context.Context) error { return a.p.cfg.Carrier.Write(ctx, to, b) })
 	if err != nil {
 		t.Err, t.Unsettled = reach(ctx, TargetUnreachable, at, err), true
 		return false

@@ -66,10 +66,10 @@ func reach(ctx context.Context, cause Cause, at Place, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &own): // stalled
-		return &Error{own.Cause, at, own.Err}
 	case ctx.Err() != nil:
 		return ended(ctx)
+	case errors.As(err, &own): // stalled
+		return &Error{own.Cause, at, own.Err}
 	}
 	return &Error{cause, at, err}
 }

@@ -20,11 +20,13 @@ type Config struct {
 	Now   func() int64
 	After Timer
 
-	Memory      int           // bytes of buffers in all; default 64 MiB
-	Concurrency int           // objects that are carried at the same moment; default 8. More of them take turns
-	Bandwidth   uint64        // most bytes written per second, over all; 0 = no limit
-	Stall       time.Duration // how long one piece may take to be read or written; default 30 s
-	Timeout     time.Duration // how long one object may take in all; 0 = no limit
+	Memory      int    // bytes of buffers in all; default 64 MiB
+	Concurrency int    // objects that are carried at the same moment; default 8. More of them take turns
+	Bandwidth   uint64 // most bytes written per second, over all; 0 = no limit
+	// Stall is how long one piece may take to be read or written; default 30 s. A source has a tenth of it to read
+	// from as long as there is another one.
+	Stall   time.Duration
+	Timeout time.Duration // how long one object may take in all; 0 = no limit
 }
 
 // The defaults of Config, and the bounds of what is derived from it.
@@ -37,6 +39,7 @@ const (
 	mostPiece      = 4 << 20 // bytes
 	leastPiece     = 64 << 10
 	turnPieces     = 8           // what one object may carry while others wait for a turn
+	hurry          = 10          // of Stall, the part that a source has where there is another one
 	grace          = time.Second // how long a call of the carrier may take to return once it has been given up
 )
 
@@ -150,6 +153,8 @@ type Result struct {
 	Err error
 	// Source is the index of the source that all bytes in the targets come from; -1 if no target was written whole.
 	Source int
+	// Bad says what was wrong with the sources that were tried before it, or with all.
+	Bad []error
 	// Targets has an entry for each target.
 	Targets []TargetResult
 }
@@ -195,6 +200,9 @@ func (p *Pump) Carry(ctx context.Context, j *Job) Result {
 		if err = a.carry(ctx); err == nil {
 			result.Source = i
 			break
+		}
+		if !a.lost.Load() && ctx.Err() == nil {
+			result.Bad = append(result.Bad, err)
 		}
 		if ctx.Err() != nil || a.lost.Load() || CauseOf(err) == NoMemory {
 			break
@@ -244,7 +252,7 @@ func (p *Pump) Reach(ctx context.Context, at Place, within time.Duration) error 
 	defer cancel(nil)
 	defer p.alarm(ctx, within, func() { cancel(&Error{Cause: TimedOut, At: at}) })()
 	b := make([]byte, 1)
-	return reach(ctx, SourceUnreachable, at, p.call(ctx, nil, func(ctx context.Context) error {
+	return reach(ctx, SourceUnreachable, at, p.call(ctx, nil, p.cfg.Stall, func(ctx context.Context) error {
 		return p.cfg.Carrier.Read(ctx, at, b)
 	}))
 }
@@ -252,13 +260,13 @@ func (p *Pump) Reach(ctx context.Context, at Place, within time.Duration) error 
 // errAbandoned is within the error of a call that did not even return after it was given up.
 var errAbandoned = errors.New("and did not stop when asked to")
 
-// call makes one call of the carrier, which may take as long as one piece may. The desk, if any, isn't used again
+// call makes one call of the carrier, which may take a while. The desk, if any, isn't used again
 // before the call has returned, which may be later than call does.
-func (p *Pump) call(ctx context.Context, d *desk, do func(context.Context) error) error {
+func (p *Pump) call(ctx context.Context, d *desk, within time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	c, stop := p.cfg.After(p.cfg.Stall)
+	c, stop := p.cfg.After(within)
 	defer stop()
 	p.desks.use(d)
 	go func() { // its owner is the desk, which waits for it
@@ -271,7 +279,7 @@ func (p *Pump) call(ctx context.Context, d *desk, do func(context.Context) error
 	case err = <-done:
 		return err
 	case <-c:
-		err = &Error{Cause: Stalled, Err: fmt.Errorf("nothing came in %v", p.cfg.Stall)}
+		err = &Error{Cause: Stalled, Err: fmt.Errorf("nothing came in %v", within)}
 	case <-ctx.Done():
 		err = ended(ctx)
 	}

@@ -210,7 +210,11 @@ func TestFailures(t *testing.T) {
 			go func() { done <- r.Carry(t.Context(), j) }()
 			if c.hangs {
 				r.awaitHang(1)
-				r.clock.Set(30 * time.Second)
+				if c.source == 1 { // it has less time where there is another
+					r.clock.Set(3 * time.Second)
+				} else {
+					r.clock.Set(30 * time.Second)
+				}
 			}
 			result := <-done
 			if transfer.CauseOf(result.Err) != c.cause || result.Source != c.source {
@@ -218,6 +222,9 @@ func TestFailures(t *testing.T) {
 			}
 			if result.Err != nil && !strings.HasPrefix(result.Err.Error(), c.text) {
 				t.Errorf("the error is %q, want %q", result.Err, c.text)
+			}
+			if bad := len(result.Bad); result.Source >= 0 && bad != result.Source {
+				t.Errorf("%d sources are said to be bad: %v", bad, result.Bad)
 			}
 			for i, p := range j.Targets {
 				got := result.Targets[i]
