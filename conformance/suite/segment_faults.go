@@ -315,16 +315,13 @@ func (s *segmentStage) holding() (h holding, err error) {
 
 // still waits until this process holds no more than before the first round.
 func (s *segmentStage) still(first bool) error {
-	var now holding
-	var err error
 	if first {
+		var err error
 		s.before, err = s.holding()
 		return err
 	}
-	if !await(10*time.Second, func() bool {
-		now, err = s.holding()
-		return err != nil || now.goroutines <= s.before.goroutines && now.descriptors <= s.before.descriptors && now.queuePairs == 0 && now.regions == 0
-	}) {
+	now, ok := s.least(s.before)
+	if !ok {
 		files, _ := filepath.Glob("/proc/self/fd/*")
 		for _, name := range files {
 			target, _ := os.Readlink(name)
@@ -334,7 +331,16 @@ func (s *segmentStage) still(first bool) error {
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		return fmt.Errorf("more is held than before, %s instead of %s:\n%s", now, s.before, stacks)
 	}
-	return err
+	return nil
+}
+
+// least waits until this process holds no more than before; false when it goes on holding more.
+func (s *segmentStage) least(before holding) (now holding, ok bool) {
+	return now, await(10*time.Second, func() bool {
+		var err error
+		now, err = s.holding()
+		return err == nil && now.goroutines <= before.goroutines && now.descriptors <= before.descriptors && now.queuePairs <= before.queuePairs && now.regions <= before.regions
+	})
 }
 
 // report prints what was seen.

@@ -47,10 +47,8 @@ var troubles = []trouble{
 	{"a new owner has the name, memory is sought where the old one had it", "", true, newOwner},
 	{"a new owner has the name, and the store goes on telling of the old one", "", true, oldDescriptor},
 	{"addresses beside the memory, of an owner who says he has them", "", false, outOfRange},
-	{"a user is killed", "", false, func(ctx context.Context, s *segmentStage) error { return userGone(ctx, s, (*child).kill) }},
-	{"a user is stopped", "", false, func(ctx context.Context, s *segmentStage) error {
-		return userGone(ctx, s, func(c *child) { c.halt() })
-	}},
+	{"a user is killed", "", false, func(ctx context.Context, s *segmentStage) error { return userGone(ctx, s, true) }},
+	{"a user is stopped", "", false, func(ctx context.Context, s *segmentStage) error { return userGone(ctx, s, false) }},
 	{"many connect and say nothing", "", false, idlers},
 	{"the connection is reset", segment.ProtocolTCP, false, func(ctx context.Context, s *segmentStage) error { return connectionEnds(ctx, s, reset, gone) }},
 	{"the connection is closed", segment.ProtocolTCP, false, func(ctx context.Context, s *segmentStage) error { return connectionEnds(ctx, s, closes, gone) }},
@@ -345,7 +343,7 @@ func outOfRange(ctx context.Context, s *segmentStage) error {
 
 // userGone: memory of this process, which another process uses until it is killed or stopped. Others notice
 // nothing.
-func userGone(ctx context.Context, s *segmentStage, end func(*child)) (err error) {
+func userGone(ctx context.Context, s *segmentStage, killed bool) (err error) {
 	if s.adapter, err = openAdapter(s.protocol); err != nil {
 		return err
 	}
@@ -373,6 +371,10 @@ func userGone(ctx context.Context, s *segmentStage, end func(*child)) (err error
 	if err != nil {
 		return err
 	}
+	before, err := s.holding()
+	if err != nil {
+		return err
+	}
 	if err := s.child.tell(childOrder{Do: "use", Metadata: s.metadata, Name: host.Name(), Protocol: s.protocol, Version: s.version, Seed: s.rand.Uint64(), Address: memory.Address() + groundBytes, Size: stripeBytes}); err != nil {
 		return err
 	}
@@ -384,11 +386,23 @@ func userGone(ctx context.Context, s *segmentStage, end func(*child)) (err error
 	if !await(10*time.Second, used) {
 		return errors.New("the other process writes nothing in 10 s")
 	}
+	if killed && s.rand.IntN(2) == 0 {
+		// With nobody else there, everything that was made for the user has to go when the user is gone.
+		s.child.kill()
+		if now, ok := s.least(before); !ok {
+			return fmt.Errorf("10 s after the only user was killed the host holds %s, %s before", now, before)
+		}
+		return s.well(ctx, mine)
+	}
 	w := s.unhurried(ctx, mine)
 	if err := s.underway(w); err != nil {
 		return err
 	}
-	end(s.child)
+	if killed {
+		s.child.kill()
+	} else if err := s.child.halt(); err != nil {
+		return err
+	}
 	time.Sleep(time.Duration(s.rand.IntN(20)) * time.Millisecond)
 	if err := s.ends(w); err != nil {
 		return err
@@ -593,7 +607,7 @@ func portsDown(ctx context.Context, s *segmentStage) error {
 	if err := errors.Join(unplug(0), unplug(1)); err != nil {
 		return err
 	}
-	if err := s.failed(w, append(gone, "port|no RDMA device here is active", context.DeadlineExceeded)...); err != nil {
+	if err := s.failed(w, append(gone, "port|no RDMA device here is active|lent no memory there by RDMA", context.DeadlineExceeded)...); err != nil {
 		return err
 	}
 	if err := s.ground.verify(); err != nil {
