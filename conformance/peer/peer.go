@@ -15,6 +15,8 @@ import (
 
 	"github.com/mooncake-go/mooncake-master/client"
 	"github.com/mooncake-go/mooncake-master/core/object"
+	"github.com/mooncake-go/mooncake-master/transport/segment"
+	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
 // limit bounds one order.
@@ -22,8 +24,9 @@ const limit = 55 * time.Second
 
 // peer is what the orders are about.
 type peer struct {
-	client *client.Client
-	file   []byte // random bytes, of which values are pieces
+	client  *client.Client
+	adapter *rdma.Adapter // nil without RDMA
+	file    []byte        // random bytes, of which values are pieces
 }
 
 // settings are those of "open".
@@ -36,8 +39,19 @@ type settings struct {
 	DataVersion int      `json:"data_version"`
 }
 
-func (s *settings) client() client.Config {
-	return client.Config{Master: s.Master, Metadata: s.Metadata, Tenant: s.Tenant}
+// dial connects a client, with the devices that it needs.
+func (p *peer) dial(ctx context.Context, s *settings) (err error) {
+	if s.Protocol == segment.ProtocolRDMA {
+		o := rdma.Options{Devices: s.Devices, Sysfs: os.Getenv("SOFTVERBS_DIR") + "/sys", Now: time.Now}
+		if err := o.Environment(os.Getenv); err != nil {
+			return err
+		}
+		if p.adapter, err = rdma.Open(o); err != nil {
+			return err
+		}
+	}
+	p.client, err = client.Dial(ctx, client.Config{Master: s.Master, Metadata: s.Metadata, Tenant: s.Tenant, DataVersion: s.DataVersion, RDMA: p.adapter})
+	return err
 }
 
 // value is a piece of the file, [offset, size].
@@ -57,9 +71,7 @@ func (p *peer) obey(ctx context.Context, o *order) (any, error) {
 		if err := json.Unmarshal(o.Kwargs, &s); err != nil {
 			return nil, err
 		}
-		var err error
-		p.client, err = client.Dial(ctx, s.client())
-		return 0, err
+		return 0, p.dial(ctx, &s)
 	case "holds":
 		return holds()
 	case "end":
@@ -119,7 +131,7 @@ func (p *peer) move(ctx context.Context, o *order) (any, error) {
 		if err := o.take(&keys, &many); err != nil {
 			return nil, err
 		}
-		return p.readBatch(ctx, keys, many)
+		return p.readBatch(ctx, keys, many), nil
 	case "places":
 		if err := o.take(&key); err != nil {
 			return nil, err
@@ -146,25 +158,25 @@ func on(segments []string) []client.Option {
 }
 
 func (p *peer) writeBatch(ctx context.Context, keys []string, values []value, segments []string) error {
-	var errs []error
+	var items []client.Item
 	for i, key := range keys {
-		errs = append(errs, p.client.Put(ctx, key, p.bytes(values[i]), on(segments)...))
+		items = append(items, client.Item{Key: key, Value: p.bytes(values[i])})
 	}
-	return errors.Join(errs...)
+	return errors.Join(p.client.PutBatch(ctx, items, on(segments)...)...)
 }
 
 // readBatch gives the verdicts that are not "same".
-func (p *peer) readBatch(ctx context.Context, keys []string, values []value) ([]string, error) {
+func (p *peer) readBatch(ctx context.Context, keys []string, values []value) []string {
 	wrong := []string{}
+	got, errs := p.client.GetBatch(ctx, keys)
 	for i, key := range keys {
-		got, err := p.client.Get(ctx, key)
-		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s: %v", key, err))
-		} else if seen := verdict(got, p.bytes(values[i])); seen != "same" {
+		if errs[i] != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", key, errs[i]))
+		} else if seen := verdict(got[i], p.bytes(values[i])); seen != "same" {
 			wrong = append(wrong, key+": "+seen)
 		}
 	}
-	return wrong, nil
+	return wrong
 }
 
 // places returns the endpoints of a key's replicas in memory, sorted.
@@ -210,12 +222,15 @@ func holds() (any, error) {
 
 // end closes everything.
 func (p *peer) end() error {
-	if p.client == nil {
-		return nil
+	var errs []error
+	if p.client != nil {
+		errs = append(errs, p.client.Close())
 	}
-	c := p.client
-	p.client = nil
-	return c.Close()
+	if p.adapter != nil {
+		errs = append(errs, p.adapter.Close())
+	}
+	p.client, p.adapter = nil, nil
+	return errors.Join(errs...)
 }
 
 // verdict says "same", or what of some bytes is not as it should be.
