@@ -31,10 +31,14 @@ type pool struct {
 
 const lent = 32 << 20 // bytes of each host
 
+// patience is for how long the masters of tests keep hosts that never ping.
+const patience = time.Hour
+
 // newPool serves a master for the tenants a, of ten megabytes, and b, to which so many hosts lend memory.
 func newPool(t *testing.T, hosts int, change ...func(*core.Config)) *pool {
 	t.Helper()
-	m, address := transporttest.Serve(t, time.Now, append([]func(*core.Config){func(cfg *core.Config) { cfg.MultiTenant = true }}, change...)...)
+	usual := func(cfg *core.Config) { cfg.MultiTenant, cfg.ClientActiveTTL = true, patience }
+	m, address := transporttest.Serve(t, time.Now, append([]func(*core.Config){usual}, change...)...)
 	p := &pool{Master: m, address: address}
 	for i := range hosts {
 		p.lend(t, uint64(i+1))

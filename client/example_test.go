@@ -30,7 +30,9 @@ func (c monotonic) Now() int64 { return int64(time.Since(c.start) + time.Hour) }
 
 // master starts a master to which a host lends memory, and returns its address. They live as long as the examples.
 var master = sync.OnceValue(func() string {
-	m, err := core.New(core.Default(), core.Deps{Clock: monotonic{time.Now()}, Rand: mastertest.NewRand(1), Log: hclog.NewNullLogger()})
+	cfg := core.Default()
+	cfg.ClientActiveTTL = time.Hour // the hosts of the examples don't ping
+	m, err := core.New(cfg, core.Deps{Clock: monotonic{time.Now()}, Rand: mastertest.NewRand(1), Log: hclog.NewNullLogger()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,9 @@ import (
 // are nowhere else.
 func TestSharedFolder(t *testing.T) {
 	folder := t.TempDir()
-	m, address := transporttest.Serve(t, time.Now, func(cfg *core.Config) { cfg.Disk.Root, cfg.Disk.ClusterID = folder, "c" })
+	m, address := transporttest.Serve(t, time.Now, func(cfg *core.Config) {
+		cfg.Disk.Root, cfg.Disk.ClusterID, cfg.ClientActiveTTL = folder, "c", patience
+	})
 	p := &pool{Master: m, address: address}
 	p.lend(t, 1)
 	ctx := t.Context()
