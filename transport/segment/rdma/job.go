@@ -243,6 +243,9 @@ func (j *job) judge(failed []*slice) error {
 		if s.way.nic != nil && !noted[s.way] {
 			noted[s.way] = true
 			j.a.noteFailure(s.way.nic, j.peer.paths[s.way.device], s.others)
+			if known && status == verbs.RetriesExhausted {
+				j.a.suspect(j.peer)
+			}
 		}
 	}
 	return nil

@@ -128,6 +128,20 @@ func (n *nic) look() (back bool) {
 	return back
 }
 
+// suspect probes the idle endpoints to a peer that doesn't answer on one: if it is gone all break at the same time, not one
+// after the other as each is tried.
+func (a *Adapter) suspect(p *Peer) {
+	for _, n := range a.nics {
+		n.mu.Lock()
+		for _, path := range p.paths {
+			if ep := n.endpoints[path]; ep != nil && ep.ready && ep.inFlight == 0 {
+				n.probe(ep)
+			}
+		}
+		n.unlock()
+	}
+}
+
 // probe posts a request of no bytes, which fails if the other side is gone. n.mu is held.
 func (n *nic) probe(ep *endpoint) {
 	if len(n.free) == 0 {

@@ -214,7 +214,7 @@ var statuses = map[Status]string{
 	LocalProtection: "local protection error", Flushed: "flushed because the queue pair is in the error state",
 	LocalAccess: "local access error", RemoteInvalid: "the other side refuses the operation",
 	RemoteAccess: "the other side refuses the key or the address", RemoteOperation: "the other side could not do it",
-	RetriesExhausted: "the other side does not answer",
+	RetriesExhausted: "the other side does not answer, transport retry counter exceeded",
 }
 
 // Error says what a status means.
