@@ -136,7 +136,7 @@ func newPool(t *testing.T, at *pool) *pool {
 	}
 	p := *at
 	p.master = spawn(t, "master", "--rpc_address=127.0.0.1", "--metrics_host=127.0.0.1", "--http_metadata_server_host=127.0.0.1",
-		"--enable_http_metadata_server", "--default_kv_lease_ttl=50",
+		"--enable_http_metadata_server", "--default_kv_lease_ttl=2000",
 		"--client_active_ttl_sec=5", "--client_suspicion_ttl_sec=1", "--rpc_port="+p.rpc, "--metrics_port="+p.admin, "--http_metadata_server_port="+p.store)
 	p.master.serving(t)
 	return &p

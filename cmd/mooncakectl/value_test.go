@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // store is a master with a node in it, and tenants a, of four megabytes, and b.
@@ -162,6 +163,35 @@ func TestValuesAtATerminal(t *testing.T) {
 	for i, piece := range []string{"cut \xe2\x82", "\xac", "\xac"} {
 		if _, err := io.WriteString(r, piece); (err == nil) != (i < 2) {
 			t.Errorf("a character that is cut, piece %d: %v", i, err)
+		}
+	}
+}
+
+// TestFlow shows a person how far a large value is, and takes the line away.
+func TestFlow(t *testing.T) {
+	var b bytes.Buffer
+	now := time.Unix(1000, 0)
+	tl := &tool{surroundings: surroundings{now: func() time.Time { return now }}, screen: screen{err: &b, live: true}}
+	for _, c := range []struct {
+		total uint64
+		want  string
+	}{{4 << 30, "put k: 25% of 4GB, 512MB/s"}, {0, "put k: 1GB, 512MB/s"}} {
+		b.Reset()
+		f := tl.flow("put k", c.total)
+		f.Write(make([]byte, 1<<20)) // too soon
+		if b.Len() > 0 {
+			t.Errorf("at once it shows %q", b.String())
+		}
+		now = now.Add(2 * time.Second)
+		f.done = 1<<30 - 1
+		f.Write([]byte{0})
+		f.Write(nil) // too soon after that
+		if got := b.String(); got != "\r\x1b[K"+c.want {
+			t.Errorf("it shows %q, want %q", got, c.want)
+		}
+		f.end()
+		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
+			t.Errorf("at the end it shows %q", b.String())
 		}
 	}
 }

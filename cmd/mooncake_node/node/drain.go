@@ -172,7 +172,10 @@ func (n *Node) adminText(ctx context.Context, path string) (string, error) {
 	return string(text), err
 }
 
-// send makes one request. Connections are not kept: there are few.
+// adminClient keeps no connection, not even one that came too late to be used: it would hold up the master's end.
+var adminClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// send makes one request.
 func (n *Node) send(ctx context.Context, method, path string, body []byte) (status int, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -180,8 +183,7 @@ func (n *Node) send(ctx context.Context, method, path string, body []byte) (stat
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := adminClient.Do(req)
 	if err != nil {
 		return 0, nil, fmt.Errorf("the master's admin interface, which a drain needs: %w", err)
 	}

@@ -77,15 +77,15 @@ func (l *link) close() {
 
 // call makes one call to the master, within callTimeout.
 func call[Req, Resp any](ctx context.Context, l *link, r *wire.RPC[Req, Resp], req *Req, resp *Resp) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	conn, err := l.connection(ctx)
+	conn, err := l.connection(limited)
 	if err != nil {
 		return err
 	}
-	err = rpc.Invoke(ctx, conn, r, req, resp)
+	err = rpc.Invoke(limited, conn, r, req, resp)
 	var reply *rpc.ReplyError
-	if err != nil && !errors.As(err, &reply) {
+	if err != nil && ctx.Err() == nil && !errors.As(err, &reply) {
 		l.drop(conn)
 	}
 	return err

@@ -65,7 +65,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// newMaster runs a master with a metadata store; leases last a moment only.
+// newMaster runs a master with a metadata store; leases are short, but long enough to read a value on a slow machine.
 func newMaster(t *testing.T, args ...string) *master {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func newMaster(t *testing.T, args ...string) *master {
 	done := make(chan int, 1)
 	args = append([]string{
 		"--rpc_address=127.0.0.1", "--metrics_host=127.0.0.1", "--http_metadata_server_host=127.0.0.1", "--rpc_port=0", "--metrics_port=0",
-		"--http_metadata_server_port=0", "--enable_http_metadata_server", "--default_kv_lease_ttl=50",
+		"--http_metadata_server_port=0", "--enable_http_metadata_server", "--default_kv_lease_ttl=2000",
 	}, args...)
 	go func() { done <- app.Main(ctx, args, app.System("test"), &stdout, &stderr) }()
 	m := &master{stop: sync.OnceFunc(func() {

@@ -52,7 +52,7 @@ func TestCopyAndMove(t *testing.T) {
 				cfg.Metadata = m.store()
 			}
 			a, b := lend(t, cfg), lend(t, cfg)
-			c, v := dial(t, m, cfg.Metadata), value(20<<20+7, 3)
+			c, v := dial(t, m, cfg.Metadata), value(9<<20+7, 3)
 			mustPut(t, c, "k", v, a.Name())
 
 			id := ask(t, m, wire.CreateCopyTask, wire.CreateCopyTaskRequest{Key: "k", TenantID: "default", Targets: []string{b.Name()}})
