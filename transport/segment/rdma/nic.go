@@ -11,16 +11,15 @@ import (
 
 // nic is one device of the adapter.
 type nic struct {
-	a          *Adapter
-	index      int
-	name       string
-	dev        verbs.Device
-	gid        verbs.GIDEntry
-	lid        uint16
-	mtu        int
-	reads      int
-	maxMessage uint32
-	depth      int
+	a     *Adapter
+	index int
+	name  string
+	dev   verbs.Device
+	gid   verbs.GIDEntry
+	lid   uint16
+	mtu   int
+	reads int
+	depth int
 
 	// connecting is held by who makes queue pairs or changes their state, before mu.
 	connecting sync.Mutex
@@ -79,7 +78,10 @@ func (n *nic) prepare() error {
 	if n.gid, err = chooseGID(table, o.GIDIndex, interfaceName); err != nil {
 		return fmt.Errorf("port %d: %w", o.Port, err)
 	}
-	n.lid, n.maxMessage = port.LID, port.MaxMessage
+	n.lid = port.LID
+	if most := int(port.MaxMessage) / 2; most >= minSlice { // half, as the last slice may be longer
+		o.SliceSize = min(o.SliceSize, most)
+	}
 	n.mtu = min(o.MTU, max(port.MTU, 256))
 	n.reads = min(16, max(limits.MaxReads, 1), max(limits.MaxReadsAsMaster, 1))
 	n.depth = min(o.QueueDepth, max(limits.MaxWork, 1))

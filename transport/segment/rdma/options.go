@@ -1,8 +1,10 @@
 package rdma
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"time"
 )
@@ -145,6 +147,15 @@ func (o *Options) Environment(getenv func(string) string) error {
 	} {
 		if err := number(name, set); err != nil {
 			return err
+		}
+	}
+	if name := getenv("MC_CUSTOM_TOPO_JSON"); name != "" {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, &o.Matrix)
+		}
+		if err != nil {
+			return fmt.Errorf("MC_CUSTOM_TOPO_JSON: matrix of places and devices in %s: %w", name, err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package rdma
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -109,8 +110,13 @@ func TestTheMatrixOfAMachine(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	var o Options
+	topology := filepath.Join(t.TempDir(), "topology.json")
+	if err := os.WriteFile(topology, []byte(`{"cpu:0":[["a"],[]]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	env := map[string]string{
-		"MC_GID_INDEX": "0", "MC_IB_PORT": "2", "MC_MTU": "1024", "MC_NUM_QP_PER_EP": "4", "MC_SLICE_SIZE": "65536", "MC_RETRY_CNT": "3",
+		"MC_CUSTOM_TOPO_JSON": topology,
+		"MC_GID_INDEX":        "0", "MC_IB_PORT": "2", "MC_MTU": "1024", "MC_NUM_QP_PER_EP": "4", "MC_SLICE_SIZE": "65536", "MC_RETRY_CNT": "3",
 		"MC_IB_TC": "96", "MC_IB_SL": "3", "MC_MAX_WR": "128", "MC_MAX_CQE_PER_CTX": "1000", "MC_MAX_EP_PER_CTX": "7", "MC_RDMA_RAIL_PAUSE_SECONDS": "2",
 	}
 	if err := o.Environment(func(name string) string { return env[name] }); err != nil {
@@ -119,10 +125,14 @@ func TestOptions(t *testing.T) {
 	zero := 0
 	want := Options{
 		GIDIndex: &zero, Port: 2, MTU: 1024, QueuePairs: 4, SliceSize: 65536, Tries: 3, TrafficClass: 96, ServiceLevel: 3,
-		QueueDepth: 128, Completions: 1000, Endpoints: 7, RailPause: 2 * time.Second,
+		Matrix: map[string][][]string{"cpu:0": {{"a"}, {}}}, QueueDepth: 128, Completions: 1000, Endpoints: 7, RailPause: 2 * time.Second,
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("%+v, want %+v", o, want)
+	}
+	env = map[string]string{"MC_CUSTOM_TOPO_JSON": topology + "x"}
+	if err := o.Environment(func(name string) string { return env[name] }); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "MC_CUSTOM_TOPO_JSON") {
+		t.Errorf("%v", err)
 	}
 	if err := o.Environment(func(string) string { return "many" }); err == nil || !strings.Contains(err.Error(), `="many": it must be a number`) {
 		t.Errorf("%v", err)
