@@ -38,7 +38,10 @@ type carryRig struct {
 	ending  string        // what else ends it
 }
 
-const carrySize = 200 << 10
+const (
+	carrySize    = 200 << 10
+	carrySegment = 512 << 10
+)
 
 // carryOperations begin something.
 var carryOperations = []struct {
@@ -90,8 +93,8 @@ var carryInterruptions = []struct {
 	{"target unmounted", func(r *carryRig) { r.unmount("b") }},
 	{"source and target unmounted", func(r *carryRig) { r.unmount("a"); r.unmount("b") }},
 	{"all unmounted", func(r *carryRig) { r.unmount("a"); r.unmount("b"); r.unmount("c") }},
-	{"source unmounted and back", func(r *carryRig) { r.unmount("a"); r.m.Mount(1, "a", 16*mega) }},
-	{"target unmounted and back", func(r *carryRig) { r.unmount("b"); r.m.Mount(2, "b", 16*mega) }},
+	{"source unmounted and back", func(r *carryRig) { r.unmount("a"); r.m.Mount(1, "a", carrySegment) }},
+	{"target unmounted and back", func(r *carryRig) { r.unmount("b"); r.m.Mount(2, "b", carrySegment) }},
 	{"source's client silent", func(r *carryRig) { r.m.Silence(1); r.m.Advance(12 * time.Second) }},
 	{"source's client gone", func(r *carryRig) { r.m.Silence(1); r.m.Advance(33 * time.Second); r.lost("a") }},
 	{"target's client gone", func(r *carryRig) { r.m.Silence(2); r.m.Advance(33 * time.Second); r.lost("b") }},
@@ -181,10 +184,10 @@ func TestEveryInterruptionOfATransfer(t *testing.T) {
 			for _, in := range carryInterruptions {
 				t.Run(fmt.Sprintf("%s/%s/%s", op.name, point.name, in.name), func(t *testing.T) {
 					t.Parallel()
-					m := carryMaster(t, core.ExecutorMaster, func(c *core.Config) {
+					m := carryMasterOf(t, carrySegment, core.ExecutorMaster, func(c *core.Config) {
 						c.Transfer.Memory, c.Transfer.Concurrency, c.Transfer.Stall, c.Transfer.Timeout = 128<<10, 1, 10*time.Hour, 15*time.Minute
 					})
-					m.Mount(4, "d", 16*mega)
+					m.Mount(4, "d", carrySegment)
 					r := &carryRig{t: t, m: m, lies: op.lies, made: op.made, asked: len(op.made), moves: op.moves, reached: make(chan struct{}), free: make(chan struct{})}
 					r.content = stored(t, m, "k", carrySize, mastertest.Replicas(uint64(len(op.lies))), mastertest.Prefer(op.lies...))
 					n := point.n

@@ -23,13 +23,18 @@ import (
 
 // carryMaster is copyMaster with a carrier.
 func carryMaster(t *testing.T, executor string, change ...func(*core.Config)) *mastertest.Master {
+	return carryMasterOf(t, 16*mega, executor, change...)
+}
+
+// carryMasterOf is carryMaster with segments of another size, since bytes are really lent.
+func carryMasterOf(t *testing.T, size uint64, executor string, change ...func(*core.Config)) *mastertest.Master {
 	m := mastertest.NewCarrying(t, append([]func(*core.Config){mastertest.Strict, mastertest.NoPoolEviction, func(c *core.Config) {
 		c.Transfer.Executor = executor
 		c.Transfer.Memory, c.Transfer.Concurrency = 1<<20, 2
 		c.BreakerMinClients = 100
 	}}, change...)...)
 	for n, name := range []string{"a", "b", "c"} {
-		m.Mount(uint64(n+1), name, 16*mega)
+		m.Mount(uint64(n+1), name, size)
 	}
 	m.Policies("t", 64*mega)
 	return m
