@@ -78,9 +78,12 @@ func (p *lanes) transfer(ctx context.Context, q request, data []byte) error {
 		if ctx.Done() == nil {
 			err = p.carry(s, q, data)
 		} else {
-			stop := context.AfterFunc(ctx, func() { s.conn.Close() })
+			stop := context.AfterFunc(ctx, func() { giveUp(s.conn, q) })
 			err = p.carry(s, q, data)
-			intact = stop()
+			if intact = stop(); !intact && err != nil && q.writes() {
+				// What has been sent may still be written, until the other side has read all of it and closes.
+				io.Copy(io.Discard, s.conn)
+			}
 		}
 		p.put(s, intact && err == nil)
 		if err == nil {
@@ -91,6 +94,19 @@ func (p *lanes) transfer(ctx context.Context, q request, data []byte) error {
 		}
 		// The other side had closed a connection that lay idle. Both reading and writing may be done twice.
 	}
+}
+
+// settleTime is how long the owner has to take or refuse what was sent of a write that is given up.
+const settleTime = 200 * time.Millisecond
+
+// giveUp ends what goes on over a connection. A write is cut off such that nothing of it is written any more after the
+// other side has closed the connection, for which there is a moment.
+func giveUp(conn net.Conn, q request) {
+	if tcp, ok := conn.(*net.TCPConn); ok && q.writes() && tcp.CloseWrite() == nil {
+		time.AfterFunc(settleTime, func() { conn.Close() })
+		return
+	}
+	conn.Close()
 }
 
 // disconnected reports whether an error says that the connection has come to its end.

@@ -268,6 +268,57 @@ func TestTransfersAreGivenUp(t *testing.T) {
 	})
 }
 
+// TestAWriteThatWasGivenUp changes nothing any more once that has been said.
+func TestAWriteThatWasGivenUp(t *testing.T) {
+	everythingEnds(t)
+	h, m := host(t, P2P, "127.0.0.1:1"), memory(t, 4<<20)
+	if err := h.Register(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []int{1, 2} {
+		p := newLanes(h.lender.(tcpLender).port.listener.Addr().String(), version, 1, time.Minute, time.Now)
+		t.Cleanup(p.close)
+		data := bytes.Repeat([]byte{byte(version)}, 4<<20)
+		given := 0
+		for round := range 30 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*100*time.Microsecond)
+			err := p.transfer(ctx, request{size: 4 << 20, addr: m.Address(), opcode: opWrite}, data)
+			cancel()
+			if err == nil {
+				continue
+			}
+			given++
+			clear(m.Bytes()) // as the next one who has the memory would
+			if err := p.transfer(t.Context(), request{size: 1, addr: m.Address(), opcode: opRead}, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(m.Bytes(), make([]byte, 4<<20)) {
+				t.Fatalf("version %d, round %d: it has been written to", version, round)
+			}
+		}
+		if given == 0 {
+			t.Errorf("version %d: no write was given up", version)
+		}
+	}
+}
+
+// TestAWriteToOneWhoHangs ends soon, too.
+func TestAWriteToOneWhoHangs(t *testing.T) {
+	everythingEnds(t)
+	p := badPeer(t, 2, 1, time.Minute, func(*net.TCPConn) { <-t.Context().Done() })
+	for _, size := range []int{1, 64 << 20} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		begun := time.Now()
+		if err := p.transfer(ctx, request{size: uint64(size), addr: 1, opcode: opWrite}, make([]byte, size)); err == nil || ctx.Err() == nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		cancel()
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("%d bytes: it took %v to give up", size, took)
+		}
+	}
+}
+
 // TestAllLanesClosed: that fails what is under way and what comes later.
 func TestAllLanesClosed(t *testing.T) {
 	everythingEnds(t)
