@@ -3,13 +3,20 @@
 GO ?= go
 TOOL := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: build run test race lint gen fuzz bench bench-compare perf conformance docs e2e
+.PHONY: build rdma rdma-test run test race lint gen fuzz bench bench-compare perf conformance docs e2e
 
 build: ## the master, into bin/
 	$(GO) build -o bin/ ./cmd/...
 
 run: build ## the master with the sample policy
 	bin/mooncake_master --enable_multi_tenants=true --tenant_quota_connector_uri=docs/examples/tenant_quotas.yaml
+
+rdma: ## the same with RDMA (needs libibverbs-dev), into bin/rdma/
+	$(GO) build -tags rdma -o bin/rdma/ ./cmd/...
+
+rdma-test: ## vet and tests of what speaks RDMA, over devices in software
+	conformance/verbs.sh $(GO) vet -tags rdma ./transport/segment/... ./client ./cmd/... ./conformance/...
+	conformance/verbs.sh $(GO) test -tags rdma ./transport/segment/... ./client ./cmd/mooncake_node/...
 
 test: ## all tests
 	$(GO) test ./...
