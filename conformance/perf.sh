@@ -15,6 +15,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 clients=${MOONCAKE_CLIENTS:-$root/.cache/clients}
+go build -o bin/ ./cmd/mooncake_bench
 bench=bin/verbs/mooncake_bench # with RDMA, and linked to devices that are software
 conformance/verbs.sh go build -tags rdma -o "$bench" ./cmd/mooncake_bench
 for arg in "$@"; do

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		os.Exit(bench(ctx, []string{"echo", "--rpc_port", os.Args[1]}, os.Stdout, os.Stderr))
+	case "segment":
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		os.Exit(bench(ctx, os.Args[1:], os.Stdout, os.Stderr))
 	case "dies":
 		ctx, stop := context.WithTimeout(context.Background(), 400*time.Millisecond)
 		defer stop()
