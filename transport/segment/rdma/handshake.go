@@ -51,16 +51,16 @@ func (m *message) address(published *Device) (verbs.GID, uint16, error) {
 	if m.LocalGID != "" {
 		gid, err := verbs.ParseGID(m.LocalGID)
 		if err != nil {
-			return gid, 0, fmt.Errorf("Invalid peer GID: %s", m.LocalGID) //nolint:staticcheck // as the released clients say it
+			return gid, 0, fmt.Errorf("Invalid peer GID: %s", m.LocalGID)
 		}
 		return gid, m.LocalLID, nil
 	}
 	if published == nil {
-		return verbs.GID{}, 0, fmt.Errorf("Peer nic not found in that server: %s", m.LocalNICPath) //nolint:staticcheck // as the released clients say it
+		return verbs.GID{}, 0, fmt.Errorf("Peer nic not found in that server: %s", m.LocalNICPath)
 	}
 	gid, err := verbs.ParseGID(published.GID)
 	if err != nil {
-		return gid, 0, fmt.Errorf("Invalid peer GID: %s", published.GID) //nolint:staticcheck // as the released clients say it
+		return gid, 0, fmt.Errorf("Invalid peer GID: %s", published.GID)
 	}
 	return gid, published.LID, nil
 }
@@ -107,11 +107,11 @@ const (
 func (a *Adapter) answer(ctx context.Context, body []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
-		return m, fmt.Errorf("Invalid argument: %w", err) //nolint:staticcheck // as the released clients say it
+		return m, fmt.Errorf("Invalid argument: %w", err)
 	}
 	_, device, ok := split(m.PeerNICPath)
 	if !ok {
-		return m, fmt.Errorf("Invalid argument: peer_nic_path %q is not name@device", m.PeerNICPath) //nolint:staticcheck // as the released clients say it
+		return m, fmt.Errorf("Invalid argument: peer_nic_path %q is not name@device", m.PeerNICPath)
 	}
 	n := a.nic(device)
 	if n == nil {
@@ -122,7 +122,7 @@ func (a *Adapter) answer(ctx context.Context, body []byte) (message, error) {
 	}
 	sender, _, ok := split(m.LocalNICPath)
 	if !ok || m.LocalNICPath == m.PeerNICPath {
-		return m, fmt.Errorf("Invalid argument: local_nic_path %q is not name@device of another process", m.LocalNICPath) //nolint:staticcheck // as the released clients say it
+		return m, fmt.Errorf("Invalid argument: local_nic_path %q is not name@device of another process", m.LocalNICPath)
 	}
 	if m.ReadyAck != nil && *m.ReadyAck {
 		return message{QPNum: []uint32{}}, n.acknowledge(&m)

@@ -26,8 +26,19 @@ func TestWhatAPeerCovers(t *testing.T) {
 		address, length uint64
 		want            bool
 	}{
-		{1000, 1, true}, {1000, 2000, true}, {1500, 1000, true}, {2999, 1, true}, {1000, 2001, false}, {999, 2, false}, {3000, 1, false},
-		{1000, 0, false}, {9000, 10, false}, {^uint64(0) - 10, 5, true}, {^uint64(0) - 10, 20, false}, {0, 1, false}, {1000, ^uint64(0), false},
+		{1000, 1, true},
+		{1000, 2000, true},
+		{1500, 1000, true},
+		{2999, 1, true},
+		{1000, 2001, false},
+		{999, 2, false},
+		{3000, 1, false},
+		{1000, 0, false},
+		{9000, 10, false},
+		{^uint64(0) - 10, 5, true},
+		{^uint64(0) - 10, 20, false},
+		{0, 1, false},
+		{1000, ^uint64(0), false},
 	} {
 		if got := p.Covers(c.address, c.length); got != c.want {
 			t.Errorf("%d bytes at %d: %v", c.length, c.address, got)
