@@ -91,7 +91,7 @@ func cleanupKeys(segmentName, clusterID string) [2]string {
 // MetadataServer serves a Store over HTTP.
 type MetadataServer struct {
 	store *Store
-	http  *http.Server
+	http  *httpServer
 }
 
 // NewMetadataServer returns a server over a store.
@@ -110,11 +110,11 @@ func NewMetadataServer(store *Store, logger hclog.Logger) *MetadataServer {
 func (m *MetadataServer) Handler() http.Handler { return m.http.Handler }
 
 // Serve answers connections of the listener until Shutdown; it then returns nil.
-func (m *MetadataServer) Serve(l net.Listener) error { return served(m.http.Serve(l)) }
+func (m *MetadataServer) Serve(l net.Listener) error { return m.http.serve(l) }
 
 // Shutdown closes the listener, lets requests under way finish and returns when they have, or
 // cuts them when the context ends.
-func (m *MetadataServer) Shutdown(ctx context.Context) error { return shutdown(ctx, m.http) }
+func (m *MetadataServer) Shutdown(ctx context.Context) error { return m.http.shutdown(ctx) }
 
 func (m *MetadataServer) keyed(h func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

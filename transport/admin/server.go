@@ -53,7 +53,7 @@ type Server struct {
 	options  Options
 	metrics  *Metrics
 	reporter *Reporter
-	http     *http.Server
+	http     *httpServer
 }
 
 // NewServer returns a server over the given state. The reporter's rates are shared with
@@ -65,8 +65,9 @@ func NewServer(state State, reporter *Reporter, options Options) *Server {
 }
 
 // newHTTPServer sets the bounds shared by the two HTTP servers of this package.
-func newHTTPServer(handler http.Handler, logger hclog.Logger) *http.Server {
-	return &http.Server{
+func newHTTPServer(handler http.Handler, logger hclog.Logger) *httpServer {
+	s := &httpServer{silent: make(map[net.Conn]bool)}
+	s.Server = &http.Server{
 		Handler:                      handler,
 		ReadHeaderTimeout:            headerTimeout,
 		ReadTimeout:                  bodyTimeout,
@@ -75,7 +76,9 @@ func newHTTPServer(handler http.Handler, logger hclog.Logger) *http.Server {
 		MaxHeaderBytes:               maxHeaderBytes,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(serverLog{logger}, "", 0),
+		ConnState:                    s.watch,
 	}
+	return s
 }
 
 // serverLog takes what net/http has to say. Peers that send nonsense are its everyday life
@@ -105,26 +108,11 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Serve answers connections of the listener until Shutdown; it then returns nil.
-func (s *Server) Serve(l net.Listener) error { return served(s.http.Serve(l)) }
+func (s *Server) Serve(l net.Listener) error { return s.http.serve(l) }
 
 // Shutdown closes the listener, lets requests under way finish and returns when they have, or
 // cuts them when the context ends.
-func (s *Server) Shutdown(ctx context.Context) error { return shutdown(ctx, s.http) }
-
-func served(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-func shutdown(ctx context.Context, server *http.Server) error {
-	err := server.Shutdown(ctx)
-	if err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
-}
+func (s *Server) Shutdown(ctx context.Context) error { return s.http.shutdown(ctx) }
 
 // respond writes a whole answer. An empty type leaves the header out, which net/http would
 // otherwise guess.

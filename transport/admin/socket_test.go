@@ -267,6 +267,38 @@ func TestShutdownCuts(t *testing.T) {
 	}
 }
 
+// TestShutdownDoesNotWaitForTheSilent ends a server to which somebody is connected who has never asked for anything.
+func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
+	s, _ := newTestServer(t, loaded())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	silent, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	answer, err := http.Get("http://" + l.Addr().String() + "/version") // accepted after the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // the library would take five
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("serve: %v", err)
+	}
+	if n, err := silent.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("the silent connection reads %d bytes, %v", n, err)
+	}
+}
+
 // Many keys leave in pieces, and with the right length.
 func TestManyKeys(t *testing.T) {
 	f := loaded()
