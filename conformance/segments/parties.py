@@ -91,8 +91,8 @@ class Party:
 class Released(Party):
     """A released client, with a segment or without."""
 
-    def __init__(self, group, name, segment, buffer, variables=None):
-        self.segment, self.buffer = segment, buffer
+    def __init__(self, group, name, segment, buffer, variables=None, tenant="default"):
+        self.segment, self.buffer, self.tenant = segment, buffer, tenant
         env = {**environment(group.release), **group.transport.variables(group.folder, group.release), **(variables or {})}
         worker = Path(__file__).with_name("worker.py")
         super().__init__(group, name, [str(CLIENTS / group.release / "bin" / "python"), str(worker)], env)
@@ -109,7 +109,7 @@ class Released(Party):
             protocol=group.transport.protocol,
             rdma_devices=",".join(group.transport.devices),
             master_server_addr=f"127.0.0.1:{group.master.rpc}",
-            tenant_id="default",
+            tenant_id=self.tenant,
         )
         self.send("get_hostname")
         self.send("values", str(group.values))
@@ -127,7 +127,8 @@ class Released(Party):
 class Peer(Party):
     """Our client."""
 
-    def __init__(self, group, name):
+    def __init__(self, group, name, tenant=""):
+        self.tenant = tenant
         super().__init__(group, name, [str(group.programs / "peer")], {**os.environ, **group.transport.variables(group.folder, None)})
 
     def start(self):
@@ -137,6 +138,7 @@ class Peer(Party):
             "open",
             master=f"127.0.0.1:{group.master.rpc}",
             metadata=group.metadata_address,
+            tenant=self.tenant,
             data_version=group.transport.version,
             protocol=group.transport.protocol,
             devices=group.transport.devices,

@@ -1,0 +1,1 @@
+"""Copies, moves and drains that the master carries out itself."""
