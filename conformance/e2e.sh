@@ -24,6 +24,10 @@ conformance/kvevents.sh
 export MOONCAKE_CLIENTS=${MOONCAKE_CLIENTS:-$PWD/.cache/clients}
 conformance/install.sh "$MOONCAKE_CLIENTS"
 bin/suite trace -seed 1 -ops "$traced"
+quick=${smoke:+--quick}
+conformance/segments.sh $quick
+conformance/transfers.sh $quick
+conformance/segment-faults.sh $quick
 if [ -z "$smoke" ]; then
   CORE_MODEL_OPS=$operations go test -race -count 1 -timeout 60m -run 'Model' ./core
   conformance/fuzz.sh 10000000x
