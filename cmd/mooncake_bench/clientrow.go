@@ -47,7 +47,8 @@ const clientWarm = 300 * time.Millisecond
 // twice. Both have a master of ours.
 func (b *campaign) clients(t *transferTrial) (ours, theirs measurement, err error) {
 	for _, f := range []struct{ name, value, what string }{
-		{"python", b.python, "interpreter that has the original's client"}, {"node", b.node, "command line of this project's storage node"},
+		{"python", b.python, "interpreter that has the original's client"},
+		{"node", b.node, "command line of this project's storage node"},
 		{"ours", b.ours, "command line of this project's master"},
 	} {
 		if f.value == "" {
