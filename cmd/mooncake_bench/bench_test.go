@@ -217,7 +217,7 @@ func TestUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{"", "want run, compare, table, report or echo"},
+		{"", "want run, compare, table, report, echo or segment"},
 		{"measure", `"measure" is no command`},
 		{"run", "--addr"},
 		{"run --addr nowhere", "--addr"},

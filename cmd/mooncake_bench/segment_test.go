@@ -197,3 +197,22 @@ func TestSegmentFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfTransfersSayWhatTheyNeed, and what the programs that they start print when they fail.
+func TestRowsOfTransfersSayWhatTheyNeed(t *testing.T) {
+	for args, want := range map[string]string{
+		"segment-1m": "--engine: no binary",
+		"segment-1m --engine /nonexistent/engine": "starting /nonexistent/engine",
+		"segment-1m --engine /bin/false":          "the target of transfer_engine_bench: it ended early",
+		"segment-client-1m":                       "--python: no interpreter",
+		"segment-client-1m --python x":            "--node: no command line",
+		"segment-rdma --engine x":                 "--verbs: no library",
+	} {
+		t.Setenv(asMaster, "segment")
+		var out bytes.Buffer
+		words := append([]string{"table", "--quick"}, strings.Fields(args)...)
+		if code := bench(t.Context(), words, io.Discard, &out); code == 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: status %d: %s want %s", args, code, out.String(), want)
+		}
+	}
+}

@@ -116,10 +116,15 @@ func TestTableMissed(t *testing.T) {
 func TestRowsAreSound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range tableRows() {
-		if seen[r.name] || r.about == "" || r.seconds < 1 || r.scaling == (len(r.trials) > 0) {
+		if seen[r.name] || r.about == "" || r.seconds < 1 || r.scaling == (len(r.trials)+len(r.transfers) > 0) {
 			t.Errorf("%+v", r)
 		}
 		seen[r.name] = true
+		for i := range r.transfers {
+			if one := &r.transfers[i]; len(one.limits()) == 0 || one.span() == 0 || one.title() == "" {
+				t.Errorf("%s: %+v", r.name, one)
+			}
+		}
 		for i := range r.trials {
 			for _, quick := range []bool{false, true} {
 				c := campaign{ours: "ours {rpc_port}", theirs: "theirs {rpc_port}", floor: "floor {rpc_port}", pin: unset, quick: quick}
@@ -139,7 +144,7 @@ func TestRowsAreSound(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"single", "batches", "throughput", "full-memory", "quota", "beside", "memory", "strict", "scaling", "start", "growth-objects", "growth-connections", "growth-tenants", "gc"} {
+	for _, name := range []string{"single", "batches", "throughput", "full-memory", "quota", "beside", "memory", "strict", "scaling", "start", "growth-objects", "growth-connections", "growth-tenants", "gc", "segment", "segment-client"} {
 		if rows, err := selectRows(tableRows(), []string{name}); err != nil || len(rows) == 0 {
 			t.Errorf("%s: %d rows, %v", name, len(rows), err)
 		}
