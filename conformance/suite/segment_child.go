@@ -140,7 +140,7 @@ func openAdapter(protocol string) (*rdma.Adapter, error) {
 	if protocol != segment.ProtocolRDMA {
 		return nil, nil
 	}
-	o := rdma.Options{Sysfs: os.Getenv("SOFTVERBS_DIR") + "/sys", RailPause: 500 * time.Millisecond, HandshakeTimeout: 1500 * time.Millisecond, Probe: time.Second, Now: time.Now}
+	o := rdma.Options{Sysfs: os.Getenv("SOFTVERBS_DIR") + "/sys", RailPause: 500 * time.Millisecond, Probe: time.Second, Now: time.Now}
 	if err := o.Environment(os.Getenv); err != nil {
 		return nil, err
 	}
