@@ -153,7 +153,7 @@ func (c *Client) startMany(ctx context.Context, verb *verb, keys []string, sizes
 		}
 		return got, answers(got, len(keys), err)
 	}
-	return detached(ctx, c, begin, func(ctx context.Context, got []started) {
+	return detached(ctx, c, keys, begin, func(ctx context.Context, got []started) {
 		var begun []string
 		for i := range got {
 			if got[i].Code == errcode.OK {
@@ -237,7 +237,11 @@ func (b *batch) revoke(ctx context.Context) {
 	var bad []int
 	var keys []string
 	for i, to := range b.targets {
-		if to != nil && b.errs[i] != nil {
+		switch {
+		case to == nil || b.errs[i] == nil:
+		case to.unsettled.Load():
+			b.errs[i] = left(b.errs[i])
+		default:
 			bad, keys = append(bad, i), append(keys, b.items[i].Key)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -125,8 +126,20 @@ func TestGivenUpWhileItBegins(t *testing.T) {
 	if got := p.charged("a"); got != 3<<20 {
 		t.Errorf("%d bytes are charged before anybody can know", got)
 	}
+	under := func() (n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, count := range c.writing {
+			n += count
+		}
+		return n
+	}
+	if got := under(); got != 3 {
+		t.Errorf("%d writes count as under way: others of these keys must know of all three", got)
+	}
 	b.release()
 	until(t, "refunded", func() bool { return p.charged("a") == 0 })
+	until(t, "left", func() bool { return under() == 0 })
 	if err := c.Put(t.Context(), "k", value(9<<20, 1)); err != nil {
 		t.Error(err)
 	}
@@ -212,6 +225,43 @@ func TestWritesThatTakeTooLong(t *testing.T) {
 	}
 	if got := p.charged("a"); got != 0 {
 		t.Errorf("%d bytes are charged", got)
+	}
+}
+
+// TestWritesThatMayStillHappen are not revoked: the master would give their memory to others at once.
+func TestWritesThatMayStillHappen(t *testing.T) {
+	p := newPool(t, 1)
+	c, b := p.dialThrough(t)
+	revocations := func() int { return b.count(wire.PutRevoke.ID()) + b.count(wire.BatchPutRevoke.ID()) }
+	for name, write := range map[string]struct {
+		size uint64
+		f    func(key string) error
+	}{
+		"put":   {100, func(key string) error { return c.Put(t.Context(), key, value(100, 1)) }},
+		"batch": {100, func(key string) error { return c.PutBatch(t.Context(), []Item{{key, value(100, 1)}})[0] }},
+		// The reader fails while the first piece is being written.
+		"stream": {streamPiece + 1, func(key string) error {
+			return c.PutFrom(t.Context(), key, streamPiece+1, bytes.NewReader(value(streamPiece, 1)))
+		}},
+	} {
+		for _, settled := range []bool{true, false} {
+			broken, want, kept := errors.New("broken"), 1, uint64(0)
+			if !settled {
+				broken, want, kept = fmt.Errorf("broken; %w", segment.ErrUnsettled), 0, write.size
+			}
+			c.interrupt(func(context.Context, bool, transfer.Place) error { return broken })
+			charged, before := p.charged("a"), revocations()
+			err := write.f(fmt.Sprint(name, settled))
+			if err == nil || errors.Is(err, segment.ErrUnsettled) == settled {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := revocations() - before; got != want {
+				t.Errorf("%s, %v: it is revoked %d times, want %d", name, err, got, want)
+			}
+			if got := p.charged("a") - charged; got != kept {
+				t.Errorf("%s, %v: %d bytes stay charged, want %d", name, err, got, kept)
+			}
+		}
 	}
 }
 

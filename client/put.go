@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
 	"github.com/mooncake-go/mooncake-master/core/object"
@@ -14,8 +15,9 @@ import (
 
 // Put stores a value under a key that has none. It fails with errcode.ObjectAlreadyExists otherwise, with
 // errcode.NoAvailableHandle when there is no room, errcode.TenantQuotaExceeded when the tenant has none left, and
-// errcode.TransferFail when the value could not be written. What fails is taken back. After the error of a context the value
-// may be there all the same.
+// errcode.TransferFail when the value could not be written. What fails is taken back, unless an owner of memory hangs that
+// may still write what it was sent (segment.ErrUnsettled): the master then gives the write up after its
+// --put_start_discard_timeout_sec. After the error of a context the value may be there all the same.
 func (c *Client) Put(ctx context.Context, key string, value []byte, options ...Option) error {
 	return c.store(ctx, put, key, uint64(len(value)), options, c.bytes(value))
 }
@@ -127,7 +129,11 @@ func (c *Client) store(ctx context.Context, verb *verb, key string, size uint64,
 	}
 	if err != nil {
 		to.discard()
-		return c.revoke(ctx, verb, key, c.blame(ctx, limited, err))
+		err = c.blame(ctx, limited, err)
+		if to.unsettled.Load() {
+			return fmt.Errorf("%s %q: %w", verb.name, key, left(err))
+		}
+		return c.revoke(ctx, verb, key, err)
 	}
 	if to.file != nil {
 		c.endFile(ctx, verb, key, to)
@@ -159,6 +165,18 @@ type targets struct {
 	carrier transfer.Carrier
 	places  []segment.Place
 	file    *file // nil without
+	// unsettled is set when something may still be written to one of the places after a write to it has failed. Such
+	// a write isn't revoked: the master, told of nothing, gives it up and keeps the memory for a while, which it would
+	// give to another value at once if it were.
+	unsettled atomic.Bool
+}
+
+// left is the error of a write that isn't revoked.
+func left(err error) error {
+	if !errors.Is(err, segment.ErrUnsettled) {
+		err = fmt.Errorf("%w; %w", err, segment.ErrUnsettled)
+	}
+	return fmt.Errorf("%w, so it is left to the master to give it up (--put_start_discard_timeout_sec)", err)
 }
 
 // targets are the replicas of an answer to the start of a write.
@@ -187,6 +205,9 @@ func (t *targets) write(ctx context.Context, offset uint64, piece []byte) error 
 	}
 	return each(len(t.places), len(t.places), func(i int) error {
 		err := t.carrier.Write(ctx, segment.Place{Owner: t.places[i].Owner, Address: t.places[i].Address + offset}, piece)
+		if errors.Is(err, segment.ErrUnsettled) {
+			t.unsettled.Store(true)
+		}
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%w: %w", errcode.TransferFail, err)
 		}

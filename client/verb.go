@@ -107,8 +107,8 @@ func (c *Client) alone(keys ...string) bool {
 }
 
 // detached makes a call that goes on when the context of its caller ends. Then undo is run if it has succeeded. So a
-// write that nobody waits for any more does not stay begun.
-func detached[T any](ctx context.Context, c *Client, start func(context.Context) (T, error), undo func(context.Context, T)) (T, error) {
+// write that nobody waits for any more does not stay begun. Until then the write of the keys counts as under way.
+func detached[T any](ctx context.Context, c *Client, keys []string, start func(context.Context) (T, error), undo func(context.Context, T)) (T, error) {
 	if ctx.Done() == nil {
 		return start(ctx)
 	}
@@ -122,8 +122,14 @@ func detached[T any](ctx context.Context, c *Client, start func(context.Context)
 	running := c.detach(func() {
 		value, err := start(on)
 		done <- outcome{value, err}
-		if !<-given && err == nil {
+		if <-given {
+			return
+		}
+		if err == nil {
 			undo(on, value)
+		}
+		for _, key := range keys {
+			c.leave(key)
 		}
 	})
 	if !running {
@@ -134,6 +140,9 @@ func detached[T any](ctx context.Context, c *Client, start func(context.Context)
 		given <- true
 		return o.value, o.err
 	case <-ctx.Done():
+		for _, key := range keys { // its caller leaves them
+			c.enter(key)
+		}
 		given <- false
 		return *new(T), ctx.Err()
 	}
@@ -155,7 +164,7 @@ func (c *Client) start(ctx context.Context, verb *verb, key string, size uint64,
 		err = verb.start(ctx, c, &q, &got)
 		return got, err
 	}
-	got, err := detached(ctx, c, begin, func(ctx context.Context, got started) {
+	got, err := detached(ctx, c, []string{key}, begin, func(ctx context.Context, got started) {
 		if got.Code == errcode.OK {
 			_ = c.revoke(ctx, verb, key, context.Canceled)
 		}

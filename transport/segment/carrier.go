@@ -82,7 +82,8 @@ func (c *Carrier) Read(ctx context.Context, from Place, dst []byte) error {
 	return c.transfer(ctx, from, opRead, dst)
 }
 
-// Write copies src to a place and returns when it is there. Errors are those of Read.
+// Write copies src to a place and returns when it is there. Errors are those of Read; ErrUnsettled is within those of
+// writes that may still happen.
 func (c *Carrier) Write(ctx context.Context, to Place, src []byte) error {
 	return c.transfer(ctx, to, opWrite, src)
 }
@@ -115,7 +116,11 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 		}
 	}
 	if ctx.Err() != nil && err != nil && !errors.Is(err, ctx.Err()) {
-		err = ctx.Err()
+		if errors.Is(err, ErrUnsettled) {
+			err = fmt.Errorf("%w; %w", ctx.Err(), ErrUnsettled)
+		} else {
+			err = ctx.Err()
+		}
 	}
 	if err == nil {
 		return nil

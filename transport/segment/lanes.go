@@ -80,14 +80,20 @@ func (p *lanes) transfer(ctx context.Context, q request, data []byte) error {
 		} else {
 			stop := context.AfterFunc(ctx, func() { giveUp(s.conn, q) })
 			err = p.carry(s, q, data)
-			if intact = stop(); !intact && err != nil && q.writes() {
-				// What has been sent may still be written, until the other side has read all of it and closes.
-				io.Copy(io.Discard, s.conn)
-			}
+			intact = stop()
+		}
+		open := q.writes() && unsettled(err)
+		if !intact && err != nil && q.writes() {
+			// What has been sent may still be written, until the other side has read all of it and closes.
+			_, end := io.Copy(io.Discard, s.conn)
+			open = unsettled(end)
 		}
 		p.put(s, intact && err == nil)
 		if err == nil {
 			return nil
+		}
+		if open {
+			return fmt.Errorf("%w; %w", p.explain(err), ErrUnsettled)
 		}
 		if !used || ctx.Err() != nil || !disconnected(err) {
 			return p.explain(err)
@@ -107,6 +113,17 @@ func giveUp(conn net.Conn, q request) {
 		return
 	}
 	conn.Close()
+}
+
+// ErrUnsettled is within the error of a write of which something may still be written later, since its owner has neither
+// answered nor ended the connection: the memory isn't to be used for anything else for a while.
+var ErrUnsettled = errors.New("what was sent may still be written")
+
+// unsettled reports whether a connection that fails with an error has failed without a word of the other side, which may
+// still read from it what it was sent.
+func unsettled(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && (failed.Timeout() || !disconnected(err))
 }
 
 // disconnected reports whether an error says that the connection has come to its end.

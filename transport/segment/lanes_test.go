@@ -97,6 +97,9 @@ func TestAPeerThatSaysNothing(t *testing.T) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "nothing has moved for 50ms") {
 			t.Errorf("%v", err)
 		}
+		if is := errors.Is(err, ErrUnsettled); is != (op == opWrite) {
+			t.Errorf("it is %t that %v is unsettled", is, err)
+		}
 		if len(p.idle) > 0 || len(p.busy) > 0 {
 			t.Errorf("%d connections are kept for later, %d are at work", len(p.idle), len(p.busy))
 		}
@@ -119,7 +122,7 @@ func TestAPeerThatDies(t *testing.T) {
 				drop(conn)
 			})
 			err := p.transfer(t.Context(), request{size: size, addr: 1, opcode: op}, make([]byte, size))
-			if !disconnected(err) || version == 2 && !strings.Contains(err.Error(), p.address) {
+			if !disconnected(err) || errors.Is(err, ErrUnsettled) || version == 2 && !strings.Contains(err.Error(), p.address) {
 				t.Errorf("after %d bytes: %v", after, err)
 			}
 		}
@@ -284,7 +287,7 @@ func TestAWriteThatWasGivenUp(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*100*time.Microsecond)
 			err := p.transfer(ctx, request{size: 4 << 20, addr: m.Address(), opcode: opWrite}, data)
 			cancel()
-			if err == nil {
+			if err == nil || errors.Is(err, ErrUnsettled) { // the latter if this machine is very slow
 				continue
 			}
 			given++
@@ -309,7 +312,7 @@ func TestAWriteToOneWhoHangs(t *testing.T) {
 	for _, size := range []int{1, 64 << 20} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		begun := time.Now()
-		if err := p.transfer(ctx, request{size: uint64(size), addr: 1, opcode: opWrite}, make([]byte, size)); err == nil || ctx.Err() == nil {
+		if err := p.transfer(ctx, request{size: uint64(size), addr: 1, opcode: opWrite}, make([]byte, size)); !errors.Is(err, ErrUnsettled) || ctx.Err() == nil {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		cancel()
