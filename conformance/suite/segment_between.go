@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/mooncake-go/mooncake-master/transport/segment"
 )
@@ -68,6 +69,7 @@ func (r *relay) close() {
 type plan struct {
 	up, down int64
 	how      ending
+	slow     bool // it takes its time: some 20 MB/s
 }
 
 // ending is how a connection ends.
@@ -138,18 +140,35 @@ func (r *relay) forward(here net.Conn) {
 	defer r.leave(there)
 	p := r.plan()
 	var both sync.WaitGroup
-	both.Go(func() { r.pass(there, here, here, p.up, p.how) })
-	both.Go(func() { r.pass(here, there, here, p.down, p.how) })
+	both.Go(func() { r.pass(there, here, here, p.up, p) })
+	both.Go(func() { r.pass(here, there, here, p.down, p) })
 	both.Wait()
 }
 
 // plain keeps the runtime from splicing connections: the pipes it would use are left to the garbage collector.
 type plain struct{ io.Writer }
 
+// slow is a connection that takes its time.
+type slow struct{ net.Conn }
+
+func (s slow) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var k int
+		k, err = s.Conn.Write(b[n:min(n+20<<10, len(b))])
+		n += k
+		time.Sleep(time.Millisecond)
+	}
+	return n, err
+}
+
 // pass forwards in one direction, and ends the client's connection when its plan says so.
-func (r *relay) pass(to, from, client net.Conn, limit int64, how ending) {
+func (r *relay) pass(to, from, client net.Conn, limit int64, p plan) {
 	if limit < 0 {
-		io.Copy(plain{to}, from)
+		var w io.Writer = plain{to}
+		if p.slow {
+			w = slow{to}
+		}
+		io.Copy(w, from)
 		to.(*net.TCPConn).CloseWrite()
 		return
 	}
@@ -158,7 +177,7 @@ func (r *relay) pass(to, from, client net.Conn, limit int64, how ending) {
 		to.(*net.TCPConn).CloseWrite()
 		return
 	}
-	switch how {
+	switch p.how {
 	case silence:
 		<-r.over
 	case garbled:

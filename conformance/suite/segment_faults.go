@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -64,6 +65,10 @@ func segmentFaults(ctx context.Context, e *environment, args []string) error {
 	defer measure.Wait()
 	defer stop()
 	defer s.clear()
+	// Connections and files that nobody refers to any more are closed when garbage is collected. They would not be missed
+	// then: so it is collected only when there is really much of it.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	// The first round makes what stays for good: threads, the connections of the runtime.
 	for i := range *rounds + 1 {
 		n := *from + max(i-1, 0)
@@ -117,6 +122,7 @@ type tally struct {
 
 // round lends memory in another process, has a trouble happen, and gives everything back.
 func (s *segmentStage) round(ctx context.Context, t trouble, r *rand.Rand) (err error) {
+	runtime.GC()
 	began := time.Now()
 	s.rand, s.version = r, 1+r.IntN(2)
 	s.metadata = segment.P2P

@@ -180,13 +180,17 @@ func (s *segmentStage) drained() error {
 // memoryTakenBack: when the owner has its memory back nobody writes to it any more.
 func memoryTakenBack(ctx context.Context, s *segmentStage) error {
 	c, err := s.carrier(between{})
+	if s.protocol == segment.ProtocolTCP { // so slow that something is on its way when it happens
+		c, err = s.relayed(ctx, func() plan { return plan{up: -1, down: -1, slow: true} })
+	}
 	if err != nil {
 		return err
 	}
-	w := s.traffic(ctx, c)
+	w := s.unhurried(ctx, c)
 	if err := s.underway(w); err != nil {
 		return err
 	}
+	time.Sleep(time.Duration(s.rand.IntN(300)) * time.Millisecond)
 	if _, err := s.child.ask(childOrder{Do: "take back"}); err != nil {
 		return err
 	}
@@ -471,9 +475,9 @@ func connectionEnds(ctx context.Context, s *segmentStage, how ending, causes []a
 	up, limit := s.rand.IntN(2) == 0, s.rand.Int64N(most)
 	c, err := s.relayed(ctx, func() plan {
 		if up {
-			return plan{limit, -1, how}
+			return plan{up: limit, down: -1, how: how}
 		}
-		return plan{-1, limit, how}
+		return plan{up: -1, down: limit, how: how}
 	})
 	if err != nil {
 		return err
@@ -496,7 +500,7 @@ func connectionEnds(ctx context.Context, s *segmentStage, how ending, causes []a
 
 func answersGarbled(ctx context.Context, s *segmentStage) error {
 	s.version = 2 // the other one has no answers that could be checked
-	c, err := s.relayed(ctx, func() plan { return plan{-1, 0, garbled} })
+	c, err := s.relayed(ctx, func() plan { return plan{up: -1, how: garbled} })
 	if err != nil {
 		return err
 	}
@@ -520,9 +524,9 @@ func handshakeEnds(ctx context.Context, s *segmentStage, how ending) error {
 	if err != nil {
 		return err
 	}
-	p := plan{s.rand.Int64N(8), -1, how}
+	p := plan{up: s.rand.Int64N(8), down: -1, how: how}
 	if how == garbled || s.rand.IntN(2) == 0 {
-		p = plan{-1, s.rand.Int64N(24), how}
+		p = plan{up: -1, down: s.rand.Int64N(24), how: how}
 	}
 	r, err := s.relay(address, func() plan { return p })
 	if err != nil {
