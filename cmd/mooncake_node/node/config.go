@@ -70,9 +70,6 @@ func (c *Config) complete() error {
 	if _, _, err := splitAddress(c.Admin); err != nil {
 		return fmt.Errorf("address %q of the master's admin interface: %w", c.Admin, err)
 	}
-	if _, err := segment.OpenMetadata(c.Metadata, c.Cluster, c.Now); err != nil {
-		return err
-	}
 	if c.Name != "" {
 		if _, _, err := splitAddress(c.Name); err != nil {
 			return fmt.Errorf("name %q of the node: %w", c.Name, err)

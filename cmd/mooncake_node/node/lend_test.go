@@ -298,3 +298,21 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+// TestNothingIsLeftOfDiscardedNodes, not even of their metadata.
+func TestNothingIsLeftOfDiscardedNodes(t *testing.T) {
+	m := &master{rpc: "127.0.0.1:1", http: "127.0.0.1:2"}
+	before := runtime.NumGoroutine()
+	for range 3 {
+		cfg := m.config()
+		cfg.Now, cfg.Metadata = time.Now, "etcd://127.0.0.1:1"
+		n, err := node.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Discard(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
