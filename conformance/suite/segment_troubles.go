@@ -469,9 +469,10 @@ func (s *segmentStage) relayed(ctx context.Context, next func() plan) (*segment.
 	return s.carrier(between{change: func(d *segment.Descriptor) { d.DataHost, d.DataPort, d.DataVersion = "127.0.0.1", r.port(), s.version }})
 }
 
-// connectionEnds: connections end after some bytes in either direction; often within a header or a status.
+// connectionEnds: connections end after some bytes in either direction; often within a header or a status, and always
+// before the longest transfers are through.
 func connectionEnds(ctx context.Context, s *segmentStage, how ending, causes []any) error {
-	most := [...]int64{1, 8, 24, 48, 64 << 10, 5 << 20}[s.rand.IntN(6)]
+	most := [...]int64{1, 8, 24, 48, 64 << 10, stripeBytes / 2}[s.rand.IntN(6)]
 	up, limit := s.rand.IntN(2) == 0, s.rand.Int64N(most)
 	c, err := s.relayed(ctx, func() plan {
 		if up {
