@@ -21,6 +21,7 @@ type Carrier struct {
 
 	mu     sync.Mutex
 	peers  map[string]*peer
+	swept  time.Time // when those that nobody uses were last looked for
 	closed bool
 }
 
@@ -39,8 +40,12 @@ type route interface {
 // peer is one owner, what it has published and the way to it.
 type peer struct {
 	found *Descriptor // guarded by the carrier's lock
+	used  time.Time   // last, likewise
 	route
 }
+
+// mostIdle is how long an owner that nobody asks for is remembered, with the connections to it: it may be gone for good.
+const mostIdle = 10 * time.Minute
 
 // DefaultLanes is how many connections are kept to one peer.
 const DefaultLanes = 4
@@ -138,7 +143,9 @@ func (c *Carrier) transfer(ctx context.Context, at Place, op byte, data []byte) 
 func (c *Carrier) peer(ctx context.Context, owner string, q request) (_ *peer, known bool, err error) {
 	c.mu.Lock()
 	p, closed := c.peers[owner], c.closed
-	known = p != nil && p.reaches(p.found, q)
+	if known = p != nil && p.reaches(p.found, q); known {
+		p.used = c.cfg.Now()
+	}
 	c.mu.Unlock()
 	switch {
 	case closed:
@@ -158,15 +165,16 @@ func (c *Carrier) peer(ctx context.Context, owner string, q request) (_ *peer, k
 		way.close()
 		return nil, false, ErrRejected
 	}
-	fresh := &peer{found: d, route: way}
+	fresh := &peer{found: d, route: way, used: c.cfg.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sweep(fresh.used)
 	if c.closed {
 		way.close()
 		return nil, false, net.ErrClosed
 	}
 	if p = c.peers[owner]; p != nil && p.same(way) {
-		p.found = d // other memory behind the same port: the connections are good
+		p.found, p.used = d, c.cfg.Now() // other memory behind the same port: the connections are good
 		way.close()
 		return p, false, nil
 	}
@@ -175,6 +183,20 @@ func (c *Carrier) peer(ctx context.Context, owner string, q request) (_ *peer, k
 	}
 	c.peers[owner] = fresh
 	return fresh, false, nil
+}
+
+// sweep forgets the owners that nobody has asked for in a while. The lock is held.
+func (c *Carrier) sweep(now time.Time) {
+	if now.Sub(c.swept) < mostIdle/10 {
+		return
+	}
+	c.swept = now
+	for owner, p := range c.peers {
+		if now.Sub(p.used) > mostIdle {
+			delete(c.peers, owner)
+			p.retire()
+		}
+	}
 }
 
 // route opens the way to an owner by a protocol that it speaks.

@@ -107,6 +107,15 @@ func (h *handshakes) enter(conn net.Conn) bool {
 	return true
 }
 
+// begin gives a connection its time, unless the service ends.
+func (h *handshakes) begin(conn net.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.done {
+		conn.SetDeadline(h.now().Add(handshakeTimeout))
+	}
+}
+
 func (h *handshakes) leave(conn net.Conn) {
 	conn.Close()
 	h.mu.Lock()
@@ -118,7 +127,7 @@ func (h *handshakes) leave(conn net.Conn) {
 // answer serves one connection: one message, one answer, and the wait for the other side's close. What
 // can't be read is not answered.
 func (h *handshakes) answer(conn net.Conn) {
-	conn.SetDeadline(h.now().Add(handshakeTimeout))
+	h.begin(conn)
 	kind, body, err := readMessage(conn)
 	if err != nil {
 		return

@@ -79,11 +79,13 @@ func NewHost(ctx context.Context, cfg HostConfig) (_ *Host, err error) {
 		h.name = net.JoinHostPort(own, strconv.Itoa(port(listener)))
 		h.handshakes.descriptor = func() []byte { return h.descriptor().encode(cfg.Now()) }
 	}
+	h.publishing.Lock() // an adapter may want to have its host published anew at once
 	if cfg.RDMA != nil {
 		h.lender, err = h.lendByRDMA(cfg.RDMA)
 	} else {
 		h.lender, err = lendByTCP(cfg)
 	}
+	h.publishing.Unlock()
 	if err != nil {
 		listener.Close()
 		return nil, err

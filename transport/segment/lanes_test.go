@@ -308,9 +308,18 @@ func TestAWriteThatWasGivenUp(t *testing.T) {
 // TestAWriteToOneWhoHangs ends soon, too.
 func TestAWriteToOneWhoHangs(t *testing.T) {
 	everythingEnds(t)
-	p := badPeer(t, 2, 1, time.Minute, func(*net.TCPConn) { <-t.Context().Done() })
+	hangs := make(chan bool, 2)
+	p := badPeer(t, 2, 1, time.Minute, func(conn *net.TCPConn) {
+		io.CopyN(io.Discard, conn, 1)
+		hangs <- true
+		<-t.Context().Done()
+	})
 	for _, size := range []int{1, 64 << 20} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-hangs
+			cancel()
+		}()
 		begun := time.Now()
 		if err := p.transfer(ctx, request{size: uint64(size), addr: 1, opcode: opWrite}, make([]byte, size)); !errors.Is(err, ErrUnsettled) || ctx.Err() == nil {
 			t.Errorf("%d bytes: %v", size, err)

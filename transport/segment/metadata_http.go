@@ -75,7 +75,7 @@ func (s *httpShelf) close() error {
 type refusal struct{ method, key, status, text string }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("%s of key %s: %s: %s", r.method, r.key, r.status, r.text)
+	return fmt.Sprintf("%s of key %s: %s: %.200s", r.method, r.key, r.status, r.text)
 }
 
 func (s *httpShelf) call(ctx context.Context, method, key string, body []byte) ([]byte, error) {
