@@ -68,6 +68,9 @@ func (m *message) address(published *Device) (verbs.GID, uint16, error) {
 // path is what others call the device.
 func (n *nic) path() string { return n.a.Name() + "@" + n.name }
 
+// maxPath is how long a NIC path may be, in bytes, which is kept as long as its endpoint.
+const maxPath = 4096
+
 // split cuts a NIC path into the name of a process and that of its device.
 func split(path string) (name, device string, ok bool) {
 	i := strings.LastIndexByte(path, '@')
@@ -121,6 +124,9 @@ func (a *Adapter) answer(ctx context.Context, body []byte) (message, error) {
 		return m, fmt.Errorf(refusePath, own, m.PeerNICPath)
 	}
 	sender, _, ok := split(m.LocalNICPath)
+	if len(m.LocalNICPath) > maxPath {
+		return m, fmt.Errorf("Invalid argument: local_nic_path is %d bytes long, at most %d are taken", len(m.LocalNICPath), maxPath)
+	}
 	if !ok || m.LocalNICPath == m.PeerNICPath {
 		return m, fmt.Errorf("Invalid argument: local_nic_path %q is not name@device of another process", m.LocalNICPath)
 	}

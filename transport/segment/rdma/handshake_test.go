@@ -100,7 +100,7 @@ func (p *party) say(t *testing.T, change map[string]any) (m message) {
 }
 
 func TestRefusals(t *testing.T) {
-	p := newParty(t, "h:1", Options{})
+	p := newParty(t, "h:1", Options{Completions: 1 << 22}) // more than the device can have
 	for _, c := range []struct {
 		change map[string]any
 		want   string
@@ -111,6 +111,7 @@ func TestRefusals(t *testing.T) {
 		{map[string]any{"peer_nic_path": "other:1@softrdma0"}, "Invalid argument: peer nic path inconsistency, expect h:1@softrdma0, while got other:1@softrdma0"},
 		{map[string]any{"peer_nic_path": "h:1"}, "Invalid argument: peer_nic_path"},
 		{map[string]any{"local_nic_path": ""}, "Invalid argument: local_nic_path"},
+		{map[string]any{"local_nic_path": strings.Repeat("x", maxPath) + "@softrdma0"}, "Invalid argument: local_nic_path is 4106 bytes long"},
 		{map[string]any{"local_gid": "hello"}, "Invalid peer GID: hello"},
 		{map[string]any{"local_gid": nil}, "Peer nic not found in that server: x:1@softrdma0"},
 		{map[string]any{"qp_num": "many"}, "Invalid argument: "},

@@ -108,7 +108,7 @@ func (n *nic) look() (back bool) {
 	now := n.a.o.Now()
 	n.mu.Lock()
 	defer n.unlock()
-	if !n.activeAt.IsZero() && !now.Before(n.activeAt) {
+	if !n.activeAt.IsZero() && !now.Before(n.activeAt) && !n.blind {
 		n.active, n.activeAt, back = true, time.Time{}, true
 		n.a.o.Log.Info("RDMA device is used again", "device", n.name)
 	}

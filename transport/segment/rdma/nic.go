@@ -26,6 +26,7 @@ type nic struct {
 
 	mu         sync.Mutex
 	active     bool
+	blind      bool      // completions can't be taken any more: it is never active again
 	activeAt   time.Time // when to be active again; zero = not foreseen
 	endpoints  map[string]*endpoint
 	breaking   int // endpoints that are being taken down
@@ -89,8 +90,12 @@ func (n *nic) prepare() error {
 	if !n.active && len(n.a.o.Devices) == 0 {
 		return fmt.Errorf("port %d is not active", o.Port)
 	}
-	n.flights = make([]flight, o.Completions)
-	n.free = make([]uint32, o.Completions)
+	most := o.Completions
+	if limits.MaxCompletions > 0 {
+		most = min(most, limits.MaxCompletions)
+	}
+	n.flights = make([]flight, most)
+	n.free = make([]uint32, most)
 	for i := range n.free {
 		n.free[i] = uint32(len(n.free) - 1 - i)
 	}
@@ -131,6 +136,9 @@ func (n *nic) reap() {
 		k, err := n.dev.Next(got[:], n.a.o.Spin)
 		if err != nil {
 			if !errors.Is(err, verbs.ErrClosed) {
+				n.mu.Lock()
+				n.blind = true
+				n.mu.Unlock()
 				n.disable(err)
 			}
 			return

@@ -24,9 +24,15 @@ int mv_close(struct mv_device *d)
 
 int mv_open(struct mv_device *d, struct ibv_device *device, int completions)
 {
+	struct ibv_device_attr a;
 	memset(d, 0, sizeof *d);
 	errno = 0;
-	if (!(d->context = ibv_open_device(device)) || !(d->pd = ibv_alloc_pd(d->context)) ||
+	if (!(d->context = ibv_open_device(device)))
+		return failed();
+	if (!ibv_query_device(d->context, &a) && a.max_cqe > 0 && completions > a.max_cqe)
+		completions = a.max_cqe;
+	errno = 0;
+	if (!(d->pd = ibv_alloc_pd(d->context)) ||
 	    !(d->channel = ibv_create_comp_channel(d->context)) ||
 	    !(d->cq = ibv_create_cq(d->context, completions, NULL, d->channel, 0))) {
 		int e = failed();
