@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mooncake-go/mooncake-master/core/errcode"
+	"github.com/mooncake-go/mooncake-master/core/object"
 	"github.com/mooncake-go/mooncake-master/core/transfer"
 	"github.com/mooncake-go/mooncake-master/transport/segment"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
@@ -423,6 +424,20 @@ func TestAnOwnerDiesBetweenLookupAndRead(t *testing.T) {
 		}
 		if i == 1 && (!errors.Is(err, errcode.TransferFail) || !strings.Contains(err.Error(), "connection refused")) {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestSizesThatNoValueHas don't end the process.
+func TestSizesThatNoValueHas(t *testing.T) {
+	c := newPool(t, 1).client(t, "a")
+	for _, size := range []uint64{maxSize + 1, 1 << 63, ^uint64(0)} {
+		var list errcode.Result[object.ReplicaList]
+		r := object.ReplicaDescriptor{Status: object.ReplicaComplete}
+		r.Location.Index, r.Location.Memory.Buffer.Size = object.LocationMemory, size
+		list.Value.Replicas = append(list.Value.Replicas, r)
+		if _, err := c.understand("k", time.Now(), &list); !errors.Is(err, errcode.InvalidReplica) {
+			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
 }

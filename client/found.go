@@ -97,10 +97,16 @@ func (c *Client) understand(key string, asked time.Time, list *errcode.Result[ob
 	case 0:
 		return nil, fmt.Errorf("get %q: %w", key, ErrNotInMemory)
 	case 1:
+		if f.size > maxSize {
+			return nil, fmt.Errorf("get %q: it is said to have %d bytes, which no memory holds: %w", key, f.size, errcode.InvalidReplica)
+		}
 		return f, nil
 	}
 	return nil, fmt.Errorf("get %q: its replicas differ in size: %w", key, errcode.InvalidReplica)
 }
+
+// maxSize is as much memory as a process can have, in bytes.
+const maxSize = 1 << 47
 
 // maxLease is more than any lease.
 const maxLease = 365 * 24 * time.Hour
