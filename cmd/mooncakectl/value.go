@@ -139,6 +139,8 @@ func (v *values) about(ctx context.Context, key string, err error) error {
 		return failed("there is no room for the value %s: no segment has that much free memory", whose).hinting("clients and storage nodes lend memory; the master's /get_all_segments lists what is lent")
 	case errors.Is(err, client.ErrNotInMemory):
 		return failed("the value %s has no replica that this tool can read: it lies on a disk or device of another client", whose)
+	case is(errcode.TransferFail):
+		return failed("value %s: %v", whose, err).hinting("owners of memory are looked up by --metadata=%s, which must be what they use themselves; one that has ended goes from the pool in a while", v.metadata)
 	case is(errcode.RPCFail), is(errcode.RPCTimeout):
 		return (&failure{code: exitUnreachable, text: fmt.Sprintf("value %s: %v", whose, err)}).hinting("look before trying again: mooncakectl stat %s", key)
 	}

@@ -23,7 +23,7 @@ only when the whole value has arrived.`,
 		Args:    takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, key := cmd.Context(), args[0]
-			toFile := len(args) == 2 && args[1] != "-"
+			toFile := len(args) == 2 && args[1] != "-" && args[1] != "/dev/stdout"
 			if v.t.json && !toFile {
 				return misused("--output=json: the value itself goes to standard output").hinting("mooncakectl get %s FILE -o json says how it went", key)
 			}
@@ -74,6 +74,9 @@ func replaceFile(name string, fill func(io.Writer) (uint64, error)) (n uint64, e
 		}
 		n, err = fill(f)
 		return n, errors.Join(err, f.Close())
+	}
+	if to, err := filepath.EvalSymlinks(name); err == nil { // a link stays, what it leads to is replaced
+		name = to
 	}
 	part := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%08x.part", filepath.Base(name), rand.Uint32()))
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mooncake-go/mooncake-master/client"
+	"github.com/mooncake-go/mooncake-master/core/errcode"
 )
 
 // stored is what put prints for programs.
@@ -37,7 +38,7 @@ that has a value keeps it, unless --replace is given.`,
 			if replicas == 0 {
 				return misused("--replicas=0: want 1 or more")
 			}
-			from, bytes, err := v.input(name)
+			from, bytes, err := v.input(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
@@ -62,6 +63,9 @@ that has a value keeps it, unless --replace is given.`,
 			shown := v.t.flow("put "+args[0], bytes)
 			err = store(ctx, args[0], bytes, io.TeeReader(from, shown), options...)
 			shown.end()
+			if errors.Is(err, errcode.ObjectNotFound) {
+				return failed("value %q of tenant %q: the master knows nothing of this write any more: it began anew meanwhile, or the write was given up", args[0], v.tenant).hinting("put it again")
+			}
 			if err != nil {
 				return v.about(ctx, args[0], err)
 			}
@@ -88,7 +92,7 @@ func label(name string) string {
 
 // input opens a file, or standard input for "-", and says how many bytes there are. What has no size is read into a
 // file of its own first.
-func (v *values) input(name string) (io.ReadCloser, uint64, error) {
+func (v *values) input(ctx context.Context, name string) (io.ReadCloser, uint64, error) {
 	var from io.Reader = v.t.stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -113,7 +117,7 @@ func (v *values) input(name string) (io.ReadCloser, uint64, error) {
 			return f, uint64(max(info.Size()-at, 0)), nil
 		}
 	}
-	return v.spool(from, label(name))
+	return v.spool(ctx, from, label(name))
 }
 
 // spooled is a temporary file that goes when it is closed.
@@ -122,14 +126,26 @@ type spooled struct{ *os.File }
 // Close removes the file.
 func (s spooled) Close() error { return errors.Join(s.File.Close(), os.Remove(s.Name())) }
 
-// spool copies what has no size into a temporary file.
-func (v *values) spool(from io.Reader, name string) (io.ReadCloser, uint64, error) {
+// spool copies what has no size into a temporary file. Nothing can interrupt the read of a terminal or of a pipe that
+// stands still, so when ctx ends nobody waits for it: it ends with the program.
+func (v *values) spool(ctx context.Context, from io.Reader, name string) (io.ReadCloser, uint64, error) {
 	f, err := os.CreateTemp("", "mooncakectl-*")
 	if err != nil {
 		return nil, 0, failed("%s: %v", name, err)
 	}
 	s := spooled{f}
-	n, err := io.Copy(f, from)
+	var n int64
+	copied := make(chan error, 1)
+	go func() {
+		m, err := io.Copy(f, from)
+		n = m
+		copied <- err
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, 0, errors.Join(ctx.Err(), s.Close())
+	case err = <-copied:
+	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
