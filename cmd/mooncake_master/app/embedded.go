@@ -30,7 +30,7 @@ func (c *Config) EmbeddedBytes() (uint64, error) {
 
 func (c *Config) checkEmbedded() error {
 	if _, err := c.EmbeddedBytes(); err != nil {
-		return c.bad("embedded_node", "%w", err)
+		return c.bad("embedded_node", "%w; want a number of bytes, optionally with B, KB, MB, GB or TB, or nothing for no node", err)
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ func TestEmbeddedNodeInTheStore(t *testing.T) {
 func TestEmbeddedNodeIsRefused(t *testing.T) {
 	for value, want := range map[string]string{
 		"1GiB":                fmt.Sprint("--embedded_node=1GiB: ", "unsupported quota unit 'GiB'"),
+		"-1GB":                "want a number of bytes, optionally with B, KB, MB, GB or TB, or nothing for no node",
 		"2000000TB":           "--embedded_node=2000000TB: there is no memory to lend",
 		"1152921504606846976": "--embedded_node=1152921504606846976: there is no memory to lend",
 	} {
