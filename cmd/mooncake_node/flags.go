@@ -20,6 +20,9 @@ import (
 	"github.com/mooncake-go/mooncake-master/transport/segment/rdma"
 )
 
+// mostSegments is how many segments the memory may be cut into; each is mounted by a call of its own.
+const mostSegments = 1024
+
 // options are the flags.
 type options struct {
 	master, admin     string
@@ -154,6 +157,8 @@ func (o *options) check() error {
 	case uint64(o.transferMem) < uint64(node.LeastTransferMem(int(o.tasks))) || o.transferMem > 1<<40:
 		least := size(node.LeastTransferMem(int(o.tasks)))
 		return fmt.Errorf("--max_transfer_mem=%s: want at least %s for --task_concurrency=%d", &o.transferMem, &least, o.tasks)
+	case (o.size-1)/o.maxSegment >= mostSegments:
+		return fmt.Errorf("--max_segment_size=%s: --global_segment_size=%s would be more than %d segments; want larger ones", &o.maxSegment, &o.size, mostSegments)
 	case o.drainTimeout < 0:
 		return fmt.Errorf("--drain_timeout=%s: want 0 or more, like 10m", o.drainTimeout)
 	case o.nameTimeout < 0:

@@ -290,6 +290,7 @@ func TestCommandLines(t *testing.T) {
 		"--metrics_host=203.0.113.7 --metrics_port=" + port: "--metrics_host=203.0.113.7",
 		"--task_concurrency=0":                              "--task_concurrency=0",
 		"--max_transfer_mem=1KB":                            "--max_transfer_mem=1KB: want at least 512KB",
+		"--max_segment_size=1KB":                            "--max_segment_size=1KB: --global_segment_size=4GB would be more than 1024 segments",
 		"--drain_timeout=soon":                              "-drain_timeout",
 		"--drain_timeout=-1s":                               "want 0 or more",
 		"--master=here":                                     `"here"`,
