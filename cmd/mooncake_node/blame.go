@@ -14,7 +14,10 @@ import (
 // blame names the flag that an error is about, and what would be right.
 func (o *options) blame(err error) error {
 	var listen *net.OpError
+	var field *node.ConfigError
 	switch {
+	case errors.As(err, &field):
+		return fmt.Errorf("--%s: %w", flagOf[field.Field], field.Err)
 	case errors.Is(err, node.ErrHTTP) && errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("--metrics_port=%d: %w; choose a free port, or 0 for none", o.metricsPort, err)
 	case errors.Is(err, verbs.ErrNotBuilt):
@@ -33,4 +36,10 @@ func (o *options) blame(err error) error {
 		return fmt.Errorf("--bind_address=%s: %w; want an address of this machine", o.bind, err)
 	}
 	return err
+}
+
+// flagOf is the flag that sets a field of the node's configuration.
+var flagOf = map[string]string{
+	"Master": "master_server_address", "Admin": "master_admin_address", "Name": "local_hostname",
+	"Metadata": "metadata_server", "SegmentBytes": "global_segment_size",
 }

@@ -116,6 +116,9 @@ func parse(args []string, env func(string) string) (*options, error) {
 		o.help = true
 		return o, nil
 	case err != nil:
+		if strings.HasSuffix(err.Error(), "parse error") { // of a time: the library doesn't say how one is written
+			err = fmt.Errorf("%w: a time is written 30s, 10m or 1h30m", err)
+		}
 		return nil, fmt.Errorf("%w; --help lists the flags", err)
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("the argument %q means nothing; a setting is written --name=value", f.Arg(0))

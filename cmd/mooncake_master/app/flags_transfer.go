@@ -1,7 +1,7 @@
 package app
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 	"time"
 
@@ -104,7 +104,7 @@ func (t *TransferConfig) Bytes(text string) (uint64, error) {
 	}
 	n, err := policydoc.ParseQuota(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w; want a number of bytes, optionally with B, KB, MB, GB or TB", err)
+		return 0, errors.New("want a number of bytes, optionally with B, KB, MB, GB or TB, like 64MB")
 	}
 	return n, nil
 }
@@ -130,7 +130,7 @@ func (c *Config) checkTransfer() error {
 		return c.bad("transfer_bandwidth", "%w, or 0 for no limit", err)
 	}
 	if t.Stall <= 0 {
-		return c.bad("transfer_stall_timeout", "must be positive")
+		return c.bad("transfer_stall_timeout", "want a time above 0, like 30s")
 	}
 	if t.Protocol != TransferAuto && t.Protocol != TransferTCP && t.Protocol != TransferRDMA {
 		return c.bad("transfer_protocol", "want auto, tcp or rdma")

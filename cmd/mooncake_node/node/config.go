@@ -58,25 +58,35 @@ const (
 // segmentAlign is what the size of every segment but the last is a multiple of: the size of a huge page.
 const segmentAlign = 2 << 20
 
+// ConfigError is a field of a Config, by its name, that makes no sense.
+type ConfigError struct {
+	Field string
+	Err   error
+}
+
+func (e *ConfigError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 // complete checks a configuration and fills in what was left out.
 func (c *Config) complete() error {
 	if _, _, err := splitAddress(c.Master); err != nil {
-		return fmt.Errorf("address %q of the master: %w", c.Master, err)
+		return &ConfigError{"Master", fmt.Errorf("%q: %w", c.Master, err)}
 	}
 	if c.Admin == "" {
 		host, _, _ := net.SplitHostPort(c.Master)
 		c.Admin = net.JoinHostPort(host, strconv.Itoa(DefaultAdminPort))
 	}
 	if _, _, err := splitAddress(c.Admin); err != nil {
-		return fmt.Errorf("address %q of the master's admin interface: %w", c.Admin, err)
+		return &ConfigError{"Admin", fmt.Errorf("%q: %w", c.Admin, err)}
 	}
 	if c.Name != "" {
 		if _, _, err := splitAddress(c.Name); err != nil {
-			return fmt.Errorf("name %q of the node: %w", c.Name, err)
+			return &ConfigError{"Name", fmt.Errorf("%q: %w", c.Name, err)}
 		}
 	}
 	if c.SegmentBytes == 0 {
-		return errors.New("a segment of 0 bytes: a node lends at least one byte")
+		return &ConfigError{"SegmentBytes", errors.New("0: a node lends at least one byte")}
 	}
 	c.MaxSegment = orDefault(c.MaxSegment, DefaultMaxSegment)
 	c.TransferMem = orDefault(c.TransferMem, DefaultTransferMem)

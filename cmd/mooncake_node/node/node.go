@@ -60,7 +60,7 @@ func New(cfg Config) (_ *Node, err error) {
 		}
 	}()
 	if n.metadata, err = segment.OpenMetadata(cfg.Metadata, cfg.Cluster, cfg.Now); err != nil {
-		return nil, err
+		return nil, &ConfigError{"Metadata", err}
 	}
 	if cfg.RDMA != nil {
 		if n.adapter, err = rdma.Open(*cfg.RDMA); err != nil {
