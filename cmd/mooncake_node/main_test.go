@@ -291,11 +291,11 @@ func TestCommandLines(t *testing.T) {
 		"--task_concurrency=0":                              "--task_concurrency=0",
 		"--max_transfer_mem=1KB":                            "--max_transfer_mem=1KB: want at least 512KB",
 		"--max_segment_size=1KB":                            "--max_segment_size=1KB: --global_segment_size=4GB would be more than 1024 segments",
-		"--drain_timeout=soon":                              "-drain_timeout",
+		"--drain_timeout=soon":                              "flag -drain_timeout: parse error: a time is written 30s",
 		"--drain_timeout=-1s":                               "want 0 or more",
-		"--master=here":                                     `"here"`,
-		"--metadata_server=ftp://x":                         `"ftp://x"`,
-		"--local_hostname=me":                               `"me"`,
+		"--master=here":                                     `--master_server_address: "here": want host:port`,
+		"--metadata_server=ftp://x":                         `--metadata_server: metadata address "ftp://x"`,
+		"--local_hostname=me":                               `--local_hostname: "me": want host:port`,
 		"--tcp_proto_version=3":                             "want 1 or 2",
 	} {
 		var stdout, stderr bytes.Buffer
