@@ -342,7 +342,8 @@ func (s *segmentStage) still(first bool) error {
 
 // least waits until this process holds no more than before; false when it goes on holding more.
 func (s *segmentStage) least(before holding) (now holding, ok bool) {
-	return now, await(10*time.Second, func() bool {
+	// An endpoint that waits for its acknowledgement from somebody who has died is given up after ten seconds.
+	return now, await(20*time.Second, func() bool {
 		var err error
 		now, err = s.holding()
 		return err == nil && now.goroutines <= before.goroutines && now.descriptors <= before.descriptors && now.queuePairs <= before.queuePairs && now.regions <= before.regions

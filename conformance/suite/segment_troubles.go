@@ -394,7 +394,7 @@ func userGone(ctx context.Context, s *segmentStage, killed bool) (err error) {
 		// With nobody else there, everything that was made for the user has to go when the user is gone.
 		s.child.kill()
 		if now, ok := s.least(before); !ok {
-			return fmt.Errorf("10 s after the only user was killed the host holds %s, %s before", now, before)
+			return fmt.Errorf("long after the only user was killed the host holds %s, %s before", now, before)
 		}
 		return s.well(ctx, mine)
 	}
