@@ -99,6 +99,8 @@ type Client struct {
 	mu         sync.Mutex // guards the following
 	closed     bool
 	writing    map[string]int // writes under way, by their keys
+	undoing    int            // starts of writes whose callers have gone: to be taken back once they are known
+	undone     chan struct{}  // closed when there are none any more; nil until Close waits for that
 	background sync.WaitGroup // what goes on after its caller has gone
 }
 
@@ -138,15 +140,48 @@ func newID() core.UUID {
 // ErrClosed is returned for calls on a client after Close.
 var ErrClosed = errors.New("the client is closed")
 
-// Close ends all connections and waits for what goes on in the background. Calls under way fail.
+// Close ends all connections and waits for what goes on in the background. Calls under way fail. Writes that were given up
+// while they began are taken back before, if the master answers within five seconds.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	c.awaitUndone()
 	c.masters.close()
 	c.carrier.Close()
 	c.background.Wait()
 	return c.metadata.Close()
+}
+
+// awaitUndone lets nothing begin any more and waits for what is being taken back.
+func (c *Client) awaitUndone() {
+	c.mu.Lock()
+	c.closed = true
+	if c.undone == nil {
+		c.undone = make(chan struct{})
+		if c.undoing == 0 {
+			close(c.undone)
+		}
+	}
+	undone := c.undone
+	c.mu.Unlock()
+	late := time.NewTimer(revokeTimeout)
+	defer late.Stop()
+	select {
+	case <-undone:
+	case <-late.C:
+	}
+}
+
+// undo counts a write that is to be taken back, or with -1 one that has been.
+func (c *Client) undo(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.undoing += n; c.undoing > 0 || c.undone == nil {
+		return
+	}
+	select {
+	case <-c.undone: // before, and then another caller went
+	default:
+		close(c.undone)
+	}
 }
 
 func (c *Client) isClosed() bool {

@@ -78,3 +78,26 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	until(t, "as many goroutines and descriptors as before", func() bool { return runtime.NumGoroutine() <= goroutines && descriptors() <= open })
 }
+
+// TestCloseTakesBackWhatWasGivenUp ends clients at once after writes whose callers have gone while they began: nothing stays
+// charged.
+func TestCloseTakesBackWhatWasGivenUp(t *testing.T) {
+	p := newPool(t, 1)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		c := p.client(t, "a")
+		if err := c.Put(gone, "k", value(1000, 1)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if charged := p.charged("a"); charged > 0 {
+			t.Fatalf("%d bytes are charged after the end", charged)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("closed twice: %v", err)
+		}
+	}
+}

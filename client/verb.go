@@ -125,6 +125,7 @@ func detached[T any](ctx context.Context, c *Client, keys []string, start func(c
 		if <-given {
 			return
 		}
+		defer c.undo(-1)
 		if err == nil {
 			undo(on, value)
 		}
@@ -143,6 +144,7 @@ func detached[T any](ctx context.Context, c *Client, keys []string, start func(c
 		for _, key := range keys { // its caller leaves them
 			c.enter(key)
 		}
+		c.undo(1)
 		given <- false
 		return *new(T), ctx.Err()
 	}
