@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -83,13 +84,17 @@ func TestNothingIsLeft(t *testing.T) {
 // charged.
 func TestCloseTakesBackWhatWasGivenUp(t *testing.T) {
 	p := newPool(t, 1)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 50 {
+	items := make([]Item, 3000) // so many that their start takes a while
+	for i := range items {
+		items[i] = Item{Key: fmt.Sprint("k", i), Value: value(100, 1)}
+	}
+	for range 20 {
 		c := p.client(t, "a")
-		if err := c.Put(gone, "k", value(1000, 1)); !errors.Is(err, context.Canceled) {
+		gone, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if err := errors.Join(c.PutBatch(gone, items)...); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
+		cancel()
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
