@@ -53,8 +53,9 @@ type transfers struct {
 	running map[segment.UUID]*carrying
 	rests   map[segment.UUID]int64 // tasks whose places could not be reached, until when they are left alone
 	dark    map[string]int64       // owners of places that could not be reached, likewise
-	moved   bool                   // moves have ended that drains don't know of
-	told    int64                  // when drains were last woken for that
+	ahead   ahead
+	moved   bool  // moves have ended that drains don't know of
+	told    int64 // when drains were last woken for that
 
 	done   atomic.Uint64
 	failed map[string]*atomic.Uint64 // by cause; the map doesn't change
@@ -104,6 +105,8 @@ func newTransfers(cfg *TransferConfig, deps *Deps, self segment.UUID) *transfers
 	}
 	if t.executor != ExecutorClient {
 		t.pump = transfer.New(pump)
+		t.ahead.connector, _ = deps.Carrier.(transfer.Connector)
+		t.ahead.due = make(map[segment.UUID]int64)
 	}
 	return t
 }
@@ -152,8 +155,12 @@ func (m *Master) stepTransfers() {
 		t.moved, t.told = false, now
 		wake(m.wakeDrains)
 	}
+	if t.stopped {
+		return
+	}
+	m.connectAhead(now)
 	free := t.most - len(t.running)
-	if t.stopped || free <= 0 {
+	if free <= 0 {
 		return
 	}
 	for _, c := range m.tasks.Fetched(gone, free) {

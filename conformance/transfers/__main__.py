@@ -60,14 +60,10 @@ def parts(options):
         for metadata in options.metadata
         for executor in options.executors
     ]
-    # A stopped owner takes part in no handshake: over RDMA its memory is reached by a master that has been connected before. One that leaves
-    # tasks to clients as long as they work has not been; --executors auto tries that all the same.
-    if len(options.executors) > 1:
-        every = [one for one in every if not (one[0] == "stopped" and one[2].startswith("rdma") and one[4] == "auto")]
     if options.quick:  # each pair of values of two columns comes still
         keep = {("real-real", "tcp-v2"): "http", ("real-real", "rdma-1"): "p2p", ("real-go", "tcp-v2"): "p2p", ("real-go", "rdma-1"): "http", ("go-real", "tcp-v2"): "http", ("go-real", "rdma-1"): "p2p"}
         every = [one for one in every if len(options.metadata) == 1 or keep[one[1], one[2]] == one[3]]
-        every = [one for one in every if len(options.executors) == 1 or one[4] == ("auto" if one[0] == "stopped" and one[2].startswith("tcp") else "master")]
+        every = [one for one in every if len(options.executors) == 1 or one[4] == ("auto" if one[0] == "stopped" else "master")]
     return every
 
 

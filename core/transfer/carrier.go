@@ -18,3 +18,12 @@ type Carrier interface {
 	// Buffer returns n bytes that the carrier moves without copying them first. release gives them back.
 	Buffer(n int) (b []byte, release func(), err error)
 }
+
+// Connector is a Carrier that can connect to owners before there is anything to carry. That is worth it where an owner
+// takes part in connecting and in nothing else: one that has stopped since can still be reached.
+type Connector interface {
+	// Ahead reports whether it is worth it for a protocol, as segments name it.
+	Ahead(protocol string) bool
+	// Connect makes the connections that transfers with a place may need.
+	Connect(ctx context.Context, at Place) error
+}

@@ -248,13 +248,21 @@ func (p *Pump) alarm(ctx context.Context, d time.Duration, f func()) (off func()
 
 // Reach reads one byte of a place, to see whether it can be reached within a while.
 func (p *Pump) Reach(ctx context.Context, at Place, within time.Duration) error {
+	b := make([]byte, 1)
+	return p.try(ctx, at, within, func(ctx context.Context) error { return p.cfg.Carrier.Read(ctx, at, b) })
+}
+
+// Connect connects to the owner of a place within a while.
+func (p *Pump) Connect(ctx context.Context, c Connector, at Place, within time.Duration) error {
+	return p.try(ctx, at, within, func(ctx context.Context) error { return c.Connect(ctx, at) })
+}
+
+// try does something with a place that takes a while at most.
+func (p *Pump) try(ctx context.Context, at Place, within time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer p.alarm(ctx, within, func() { cancel(&Error{Cause: TimedOut, At: at}) })()
-	b := make([]byte, 1)
-	return reach(ctx, SourceUnreachable, at, p.call(ctx, nil, p.cfg.Stall, func(ctx context.Context) error {
-		return p.cfg.Carrier.Read(ctx, at, b)
-	}))
+	return reach(ctx, SourceUnreachable, at, p.call(ctx, nil, p.cfg.Stall, do))
 }
 
 // errAbandoned is within the error of a call that did not even return after it was given up.

@@ -30,6 +30,8 @@ type route interface {
 	transfer(ctx context.Context, q request, data []byte) error
 	// reaches reports whether what the owner has published includes the memory that a request is about.
 	reaches(found *Descriptor, q request) bool
+	// connect makes the connections that a request may need, where the owner takes part in that only.
+	connect(ctx context.Context, q request) error
 	// same reports whether another route leads to the same owner in the same life.
 	same(other route) bool
 	// retire lets what is under way end; close ends it.
@@ -234,4 +236,25 @@ func (c *Carrier) Buffer(n int) (b []byte, release func(), err error) {
 	return make([]byte, n), func() {}, nil
 }
 
-var _ transfer.Carrier = (*Carrier)(nil)
+// Ahead reports whether it is worth connecting before there is anything to carry: by RDMA.
+func (c *Carrier) Ahead(protocol string) bool { return protocol == ProtocolRDMA && c.cfg.RDMA != nil }
+
+// Connect makes the connections that transfers with a place may need. By RDMA a byte is read over each, so that they are
+// known to be good; for TCP nothing is done.
+func (c *Carrier) Connect(ctx context.Context, at Place) error {
+	q := request{size: 1, addr: at.Address, opcode: opRead}
+	p, _, err := c.peer(ctx, at.Owner, q)
+	if err == nil {
+		err = p.connect(ctx, q)
+	}
+	if err != nil {
+		c.forget(at.Owner, p)
+		return fmt.Errorf("connecting to %s: %w", at.Owner, err)
+	}
+	return nil
+}
+
+var (
+	_ transfer.Carrier   = (*Carrier)(nil)
+	_ transfer.Connector = (*Carrier)(nil)
+)

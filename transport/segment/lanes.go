@@ -57,6 +57,8 @@ type lanes struct {
 
 func (p *lanes) reaches(found *Descriptor, q request) bool { return found.find(q.addr, q.size) != nil }
 
+func (p *lanes) connect(context.Context, request) error { return nil }
+
 func (p *lanes) same(other route) bool {
 	o, ok := other.(*lanes)
 	return ok && o.address == p.address && o.version == p.version

@@ -57,14 +57,23 @@ func openRails(adapter *rdma.Adapter, metadata Metadata, owner string, d *Descri
 }
 
 func (r *rails) transfer(ctx context.Context, q request, data []byte) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.ctx, func() { cancel(errCarrierClosed) })()
 	do := r.adapter.Read
 	if q.writes() {
 		do = r.adapter.Write
 	}
-	err := do(ctx, r.peer, q.addr, data)
+	return r.whileOpen(ctx, func(ctx context.Context) error { return do(ctx, r.peer, q.addr, data) })
+}
+
+func (r *rails) connect(ctx context.Context, q request) error {
+	return r.whileOpen(ctx, func(ctx context.Context) error { return r.adapter.Connect(ctx, r.peer, q.addr) })
+}
+
+// whileOpen does something until the carrier is closed, and says in the words of this package what has failed.
+func (r *rails) whileOpen(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.ctx, func() { cancel(errCarrierClosed) })()
+	err := do(ctx)
 	if errors.Is(err, rdma.ErrAccess) || errors.Is(err, rdma.ErrNoMemory) {
 		return fmt.Errorf("%w: %w", ErrRejected, err)
 	}

@@ -30,6 +30,7 @@ type Memory struct {
 	most    int
 	calls   int // under way
 	held    int // of those, in Hold
+	tried   []string
 }
 
 type region struct {
@@ -178,4 +179,25 @@ func (m *Memory) Use() (buffers, calls, most int) {
 	return m.buffers, m.calls, m.most
 }
 
-var _ transfer.Carrier = (*Memory)(nil)
+// Ahead is a connector's.
+func (m *Memory) Ahead(protocol string) bool { return protocol == "rdma" }
+
+// Connect is a connector's. It looks at a byte, and fails as Read does.
+func (m *Memory) Connect(ctx context.Context, at transfer.Place) error {
+	err := m.Read(ctx, at, make([]byte, 1))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tried = append(m.tried, at.Owner)
+	return err
+}
+
+// Tried returns the owners that have been connected to since the last call, or could not be.
+func (m *Memory) Tried() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tried := m.tried
+	m.tried = nil
+	return tried
+}
+
+var _ transfer.Connector = (*Memory)(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,11 +28,40 @@ func (a *Adapter) Write(ctx context.Context, p *Peer, address uint64, src []byte
 // true.
 var ErrAccess = errors.New("the owner refuses the key or the address")
 
-func (a *Adapter) transfer(ctx context.Context, p *Peer, op verbs.Opcode, address uint64, data []byte) error {
-	if len(data) == 0 {
-		return nil
+// Connect reads a byte of a peer's memory at an address over each of the ways that are the best now, so that they are
+// connected.
+func (a *Adapter) Connect(ctx context.Context, p *Peer, address uint64) error {
+	if err := a.enter(ctx, p, address, 1); err != nil {
+		return err
 	}
-	if !p.Covers(address, uint64(len(data))) {
+	defer a.end()
+	own, release, err := a.Buffer(1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	at := addressOf(own)
+	r := a.regions.use(at, 1)
+	if r == nil {
+		return errNoBuffer
+	}
+	defer r.end()
+	j := a.newJob(p, verbs.Read)
+	ways, _ := a.ways(r.place, p, p.buffer(address))
+	for range max(len(ways), 1) { // alike, so that each goes another way
+		j.cut(r, at, address, 1)
+	}
+	j.start()
+	return j.wait(ctx)
+}
+
+var errNoBuffer = errors.New("the buffer is not registered")
+
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// enter begins something with a peer's memory, which ends with end unless it fails.
+func (a *Adapter) enter(ctx context.Context, p *Peer, address, length uint64) error {
+	if !p.Covers(address, length) {
 		return ErrNoMemory
 	}
 	if err := ctx.Err(); err != nil {
@@ -40,8 +70,18 @@ func (a *Adapter) transfer(ctx context.Context, p *Peer, op verbs.Opcode, addres
 	if !a.begin() {
 		return ErrClosed
 	}
+	return nil
+}
+
+func (a *Adapter) transfer(ctx context.Context, p *Peer, op verbs.Opcode, address uint64, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if err := a.enter(ctx, p, address, uint64(len(data))); err != nil {
+		return err
+	}
 	defer a.end()
-	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
+	at := addressOf(data)
 	r := a.regions.use(at, uint64(len(data)))
 	if r == nil {
 		return a.bounced(ctx, p, op, address, data)
@@ -86,11 +126,11 @@ func (a *Adapter) newJob(p *Peer, op verbs.Opcode) *job {
 	return &job{a: a, peer: p, op: op, done: make(chan struct{}, 1)}
 }
 
-// cut makes the slices of length bytes. A small rest joins the last one; none crosses the border of a registration,
+// cut adds the slices of length bytes. A small rest joins the last one; none crosses the border of a registration,
 // here or there.
 func (j *job) cut(r *Region, local, remote, length uint64) {
 	most := uint64(j.a.o.SliceSize)
-	j.parts = make([]slice, 0, (length+most-1)/most+2)
+	j.parts = slices.Grow(j.parts, int((length+most-1)/most+2))
 	for length > 0 {
 		p, b := r.piece(local), j.peer.buffer(remote)
 		n := length
