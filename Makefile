@@ -16,7 +16,8 @@ rdma: ## the same with RDMA (needs libibverbs-dev), into bin/rdma/
 
 rdma-test: ## vet and tests of what speaks RDMA, over devices in software
 	conformance/verbs.sh $(GO) vet -tags rdma ./transport/segment/... ./client ./cmd/... ./conformance/...
-	conformance/verbs.sh $(GO) test -tags rdma ./transport/segment/... ./client ./cmd/mooncake_node/...
+	conformance/verbs.sh $(GO) test -tags rdma -run RDMA ./transport/segment ./cmd/mooncake_node/node
+	conformance/verbs.sh $(GO) test -tags rdma ./transport/segment/rdma ./transport/segment/verbs
 
 test: ## all tests
 	$(GO) test ./...

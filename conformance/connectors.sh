@@ -5,8 +5,8 @@
 #   connectors.sh --quick    without the two cases that take their minute by design; what CI runs
 #   connectors.sh http ...   only these: etcd, file, http, python, go
 #
-# What is built lies in .cache/connectors. Status 1 when a case failed. etcd's goes on beside the
-# others: most of its time the kit waits for a cluster that is down.
+# What is built lies in .cache/connectors. Status 1 when a case failed. The kits run beside each other: most of
+# the time they wait.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 quick=
@@ -19,10 +19,10 @@ cache=$PWD/.cache/connectors
 mkdir -p "$cache/bin"
 scratch=$(mktemp -d)
 servers=()
-beside= # the process of the kit that runs beside the others
+declare -A running=() # the processes of the kits, by name
 tidy() {
   local pid
-  for pid in "${servers[@]:-}" $beside; do
+  for pid in "${servers[@]:-}" "${running[@]:-}"; do
     [ -z "$pid" ] || { kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; } || true
   done
   [ ! -d "$scratch/etcd" ] || python3 conformance/connectors/etcd.py "$scratch/etcd" stop
@@ -41,12 +41,12 @@ for case in json.load(sys.stdin):
         print("--case=" + case["case"])'
 }
 
-# kit NAME ARGUMENTS...: runs the kit and shows its table.
+# kit NAME ARGUMENTS...: starts the kit.
 kit() {
   local name=$1
   shift
-  printf '\n--- %s\n' "$name"
-  "$cache/bin/mooncakectl" connector conformance "$@" "${chosen[@]}" || failed+=("$name")
+  "$cache/bin/mooncakectl" connector conformance "$@" "${chosen[@]}" >"$scratch/$name.table" 2>&1 &
+  running[$name]=$!
 }
 
 # until_said FILE: waits for a server to have said its address.
@@ -75,9 +75,8 @@ for name in $wanted; do
       continue
     fi
     address=$(python3 conformance/connectors/etcd.py "$scratch/etcd" start)
-    "$cache/bin/mooncakectl" connector conformance etcd --uri "$address" --cluster-id kit "${chosen[@]}" \
-      --source-command "python3,$PWD/conformance/connectors/etcd.py,$scratch/etcd" >"$scratch/etcd.table" 2>&1 &
-    beside=$!
+    kit etcd etcd --uri "$address" --cluster-id kit \
+      --source-command "python3,$PWD/conformance/connectors/etcd.py,$scratch/etcd"
     ;;
   http)
     python3 conformance/connectors/store.py "$scratch/http" >"$scratch/http.address" &
@@ -115,12 +114,13 @@ for name in $wanted; do
   esac
 done
 
-if [ -n "$beside" ]; then
-  wait "$beside" || failed+=(etcd)
-  beside=
-  printf '\n--- etcd\n'
-  cat "$scratch/etcd.table"
-fi
+for name in $wanted; do
+  [ -n "${running[$name]:-}" ] || continue
+  wait "${running[$name]}" || failed+=("$name")
+  unset "running[$name]"
+  printf '\n--- %s\n' "$name"
+  cat "$scratch/$name.table"
+done
 if [ ${#failed[@]} -gt 0 ]; then
   printf '\nconnectors: failed: %s\n' "${failed[*]}"
   exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Memory lent between processes that die, stop, go silent, lie and start anew; over TCP, then over RDMA with two devices.
 #
-#   conformance/segment-faults.sh [--quick] [ROUNDS]     default: 1000 rounds each, --quick: 40
+#   conformance/segment-faults.sh [--quick] [ROUNDS]     default: 1000 rounds each, --quick: 16
 #
 # A failure names the seed and the round; bin/dataplane/suite segment-faults -seed S -from N goes on there.
 set -euo pipefail
@@ -9,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rounds=1000
 for word; do
   case $word in
-  --quick) rounds=40 ;;
+  --quick) rounds=16 ;;
   *[!0-9]* | "") echo "usage: conformance/segment-faults.sh [--quick] [ROUNDS]" >&2; exit 2 ;;
   *) rounds=$word ;;
   esac

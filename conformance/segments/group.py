@@ -103,7 +103,7 @@ class Group:
         for cell in cells:
             self.judge(cell, "protocol", seen["protocol"], self.transport.protocol)
             if self.transport.protocol == "rdma":
-                self.judge(cell, "devices", [one["name"] for one in seen["devices"]], self.transport.devices)
+                self.judge(cell, "devices", sorted(one["name"] for one in seen["devices"]), sorted(self.transport.devices))
 
     def judge_version(self, user, owner):
         """Has a client write its first value, and sees the version that it does so in on the wire."""
