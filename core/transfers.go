@@ -98,10 +98,7 @@ func newTransfers(cfg *TransferConfig, deps *Deps, self segment.UUID) *transfers
 	pump := cfg.pump()
 	pump.Carrier, pump.Now, pump.After = deps.Carrier, deps.Clock.Now, deps.After
 	if t.after = deps.After; t.after == nil {
-		t.after = func(d time.Duration) (<-chan time.Time, func()) {
-			timer := time.NewTimer(d)
-			return timer.C, func() { timer.Stop() }
-		}
+		t.after = transfer.After
 	}
 	if t.executor != ExecutorClient {
 		t.pump = transfer.New(pump)

@@ -130,11 +130,11 @@ func (a *attempt) write(ctx context.Context, d *desk, p part) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	for _, t := range a.result.Targets {
-		a.lost.Store(true)
-		return t.Err
+	if len(a.result.Targets) == 0 {
+		return nil
 	}
-	return nil // there are no targets
+	a.lost.Store(true)
+	return a.result.Targets[0].Err
 }
 
 // writeTo writes a piece to one target and reports whether it is there.

@@ -12,6 +12,12 @@ import (
 // Timer returns a channel that delivers once after d; stop gives the timer up.
 type Timer func(d time.Duration) (c <-chan time.Time, stop func())
 
+// After is the Timer of the real clock.
+func After(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
 // Config says what a pump may use. The zero value of a field that has a default is that default.
 type Config struct {
 	Carrier Carrier
@@ -71,10 +77,7 @@ func (c *Config) filled() Config {
 		d.Stall = DefaultStall
 	}
 	if d.After == nil {
-		d.After = func(d time.Duration) (<-chan time.Time, func()) {
-			t := time.NewTimer(d)
-			return t.C, func() { t.Stop() }
-		}
+		d.After = After
 	}
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	core "github.com/mooncake-go/mooncake-master/core/segment"
 	"github.com/mooncake-go/mooncake-master/core/task"
 	"github.com/mooncake-go/mooncake-master/core/transfer"
+	"github.com/mooncake-go/mooncake-master/transport/segment"
 	"github.com/mooncake-go/mooncake-master/transport/wire"
 )
 
@@ -175,7 +177,8 @@ func (n *Node) move(ctx context.Context, pump *transfer.Pump, a *wire.TaskAssign
 	})
 }
 
-// transfer is one copy or move from its start to its end; what fails in between is revoked.
+// transfer is one copy or move from its start to its end; what fails in between is revoked, unless it may
+// still happen.
 func (n *Node) transfer(ctx context.Context, pump *transfer.Pump, a *wire.TaskAssignment, t *transferring) error {
 	source, targets, err := t.start(ctx)
 	for try := uint32(0); errors.Is(err, errcode.NoAvailableHandle) && try < a.MaxRetryAttempts; try++ {
@@ -192,6 +195,8 @@ func (n *Node) transfer(ctx context.Context, pump *transfer.Pump, a *wire.TaskAs
 		result := pump.Carry(ctx, job)
 		if err = result.Err; err == nil {
 			n.counters.bytesCarried.Add(job.Size * uint64(len(targets)))
+		} else if mayStillHappen(&result) {
+			return fmt.Errorf("%w, so it is left to the master to give it up", err)
 		} else if result.Unsettled() {
 			wait(ctx, settleTime)
 		}
@@ -203,6 +208,13 @@ func (n *Node) transfer(ctx context.Context, pump *transfer.Pump, a *wire.TaskAs
 		return errors.Join(err, t.revoke(ctx))
 	}
 	return t.end(ctx)
+}
+
+// mayStillHappen reports whether a write may still be carried out by an owner that hangs. What it would write to is not given
+// back then: the master gives such a copy or move up in time, and would give the memory to another value at once if
+// it were revoked.
+func mayStillHappen(r *transfer.Result) bool {
+	return slices.ContainsFunc(r.Targets, func(t transfer.TargetResult) bool { return errors.Is(t.Err, segment.ErrUnsettled) })
 }
 
 // jobOf is what a plan means in places.
